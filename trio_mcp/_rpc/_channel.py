@@ -1,0 +1,64 @@
+"""What a carrier is to the rest of the package: a channel of lists of messages."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trio_mcp._codec import Frame
+    from trio_mcp.types import JSONRPCMessage
+
+
+class Channel(trio.abc.AsyncResource):
+    """A carrier of JSON-RPC messages in both directions.
+
+    Messages travel in lists, so that a burst costs one system call and one checkpoint each
+    way. One task may receive and one may send at a time.
+
+    A channel unpacks into the two ends that `ClientSession` takes:
+    ``read, write = channel``. Both are the channel itself.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    async def receive(self) -> list[Frame]:
+        """Wait for the next messages: never an empty list.
+
+        What arrives and is no JSON-RPC message comes as `Malformed`, so that it can be
+        answered or reported and the session goes on.
+
+        Raises:
+          trio.EndOfChannel: if the peer said that no more comes. Where the carrier knows why
+              (a process that died), the `ConnectionLost` to tell callers is its ``__cause__``.
+          trio.ClosedResourceError: if this side closed the channel.
+          trio.BrokenResourceError: if the connection broke; ``__cause__`` as above.
+
+        """
+
+    @abstractmethod
+    async def send(self, messages: list[JSONRPCMessage]) -> None:
+        """Send messages, in order.
+
+        Raises:
+          trio.ClosedResourceError: if this side closed the channel.
+          trio.BrokenResourceError: if the peer can no longer receive.
+
+        Cancellation:
+          Some of the bytes may have gone out; the channel must then be closed. Only the one
+          writer task of a connection calls this, and it is cancelled only when the
+          connection ends.
+
+        """
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close the channel, in bounded time, also when cancelled. May be called twice."""
+
+    def __iter__(self) -> Iterator[Channel]:
+        return iter((self, self))

@@ -1,0 +1,88 @@
+"""The one way this package opens a background nursery, and the one way it shields.
+
+Everything that runs beside the user's code runs in a nursery opened here, so the rules for
+what leaves it are written once:
+
+* the body's own exception leaves as it is, never in a group;
+* a helper that fails is a defect of ours (expected failures are state that wakes waiting
+  calls): its error leaves as it is when it is alone, beside the body's as a group otherwise;
+* leaving the body cancels the helpers.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Generator
+
+
+@asynccontextmanager
+async def open_background_nursery() -> AsyncGenerator[trio.Nursery, None]:
+    """Open a nursery for helpers of the body; leaving the body cancels them.
+
+    Raises:
+      The body's own exception, unwrapped; a helper's, unwrapped if it is the only one.
+
+    """
+    body_error: BaseException | None = None
+    try:
+        async with trio.open_nursery() as nursery:
+            try:
+                yield nursery
+            except BaseException as exc:
+                body_error = exc
+                raise
+            finally:
+                nursery.cancel_scope.cancel(reason="the block was left")
+    except BaseExceptionGroup as group:
+        defects = _without(group, body_error)
+        own_error = None if isinstance(body_error, trio.Cancelled) else body_error
+        del body_error
+        if own_error is None and defects is None:
+            raise
+        if defects is None:
+            assert own_error is not None
+            _raise_as_is(own_error)
+        if own_error is None:
+            _raise_as_is(_sole_exception(defects))
+        _raise_as_is(
+            BaseExceptionGroup("the block and a task behind it both failed", [own_error, defects])
+        )
+
+
+@contextmanager
+def finish_within(seconds: float) -> Generator[trio.CancelScope, None, None]:
+    """Let clean-up go on under cancellation, for at most this many seconds.
+
+    Every shield of this package comes from here, so none is without a deadline.
+    """
+    with trio.move_on_after(seconds, shield=True) as scope:
+        yield scope
+
+
+def _without(
+    group: BaseExceptionGroup[BaseException], body_error: BaseException | None
+) -> BaseExceptionGroup[BaseException] | None:
+    return group.split(lambda exc: exc is body_error or isinstance(exc, trio.Cancelled))[1]
+
+
+def _sole_exception(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    exc: BaseException = group
+    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
+        exc = exc.exceptions[0]
+    return exc
+
+
+def _raise_as_is(exc: BaseException) -> NoReturn:
+    # The group that carried it must not become its context, and the frame must not keep it
+    # alive: both would tie the traceback into a cycle.
+    context = exc.__context__
+    try:
+        raise exc
+    finally:
+        exc.__context__ = context
+        del exc, context

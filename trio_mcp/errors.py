@@ -1,0 +1,262 @@
+"""Everything this package raises on purpose.
+
+::
+
+    MCPError                        an error answer of the peer; a handler may raise it
+    ├── ConnectionLost              the connection ended before the answer      (local)
+    ├── RequestTimeout              ``read_timeout_seconds`` passed             (local)
+    ├── InvalidResponse             the peer's answer is not what its method says (local)
+    ├── NoBackChannelError          this connection has no way to ask the client (local)
+    └── UrlElicitationRequiredError -32042, with the elicitations               (2025-11-25)
+
+    MCPServerError                  what a server author's code may raise
+    ├── ToolError                   its text becomes a result with ``is_error``
+    │   └── UnexpectedToolError     a tool raised something else
+    └── ResourceError
+        ├── ResourceNotFoundError
+        └── UnexpectedResourceError
+
+    InvalidSignature (ValueError)   a function that cannot be published
+    MCPDeprecationWarning           a feature that the specification will remove
+
+A local failure never comes out of an answer, whatever code the peer sends: ``except
+ConnectionLost`` means that this side lost the connection.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from trio_mcp.types import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    REQUEST_TIMEOUT,
+    URL_ELICITATION_REQUIRED,
+    ErrorData,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trio_mcp.types import ElicitRequestURLParams, JSONRPCError
+
+__all__ = [
+    "ConnectionLost",
+    "InvalidResponse",
+    "InvalidSignature",
+    "MCPDeprecationWarning",
+    "MCPError",
+    "MCPServerError",
+    "NoBackChannelError",
+    "RequestTimeout",
+    "ResourceError",
+    "ResourceNotFoundError",
+    "ToolError",
+    "UnexpectedResourceError",
+    "UnexpectedToolError",
+    "UrlElicitationRequiredError",
+]
+
+
+class MCPError(Exception):
+    """An error of the protocol: what the peer answered, or what a handler wants answered.
+
+    Args:
+      code: A JSON-RPC error code. Own codes lie outside -32768..-32000.
+      message: One short sentence.
+      data: Any JSON value with details, or None for none.
+
+    """
+
+    error: ErrorData
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(code, message, data)
+        self.error = ErrorData(code=code, message=message, data=data)
+
+    @property
+    def code(self) -> int:
+        return self.error.code
+
+    @property
+    def message(self) -> str:
+        return self.error.message
+
+    @property
+    def data(self) -> Any:
+        return self.error.data
+
+    @classmethod
+    def from_jsonrpc_error(cls, error: JSONRPCError) -> MCPError:
+        """Make the exception for an error message as it was received."""
+        return cls.from_error_data(error.error)
+
+    @classmethod
+    def from_error_data(cls, error: ErrorData) -> MCPError:
+        """Make the exception for the ``error`` member of an answer.
+
+        The result is a plain `MCPError` for every code but -32042: no answer of a peer can
+        be taken for a failure on this side.
+        """
+        if error.code == URL_ELICITATION_REQUIRED:
+            return UrlElicitationRequiredError.from_error(error)
+        return MCPError(error.code, error.message, error.data)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class _LocalError(MCPError):
+    """A failure on this side of the wire. The code serves people who switch on codes."""
+
+    CODE: ClassVar[int]
+
+    def __init__(self, message: str, data: Any = None) -> None:
+        super().__init__(self.CODE, message, data)
+        # Exception.__reduce__ passes `args` to __init__ when the error is unpickled.
+        self.args = (message, data)
+
+
+class ConnectionLost(_LocalError):
+    """The connection ended before the answer came, or was already gone.
+
+    Attributes:
+      exit_status: Of a server process that ended: its status, negative for a signal.
+      stderr: The end of what such a process wrote to stderr, where it was kept.
+
+    """
+
+    CODE = CONNECTION_CLOSED
+
+    def __init__(
+        self,
+        message: str = "Connection closed",
+        data: Any = None,
+        *,
+        exit_status: int | None = None,
+        stderr: str | None = None,
+    ) -> None:
+        super().__init__(message, data)
+        self.exit_status = exit_status
+        self.stderr = stderr
+
+    def again(self) -> ConnectionLost:
+        """Make a fresh copy, since each waiting call raises its own."""
+        copy = ConnectionLost(
+            self.message, self.data, exit_status=self.exit_status, stderr=self.stderr
+        )
+        copy.__cause__ = self.__cause__
+        return copy
+
+
+class RequestTimeout(_LocalError):
+    """No answer came within ``read_timeout_seconds``; the peer was told to stop."""
+
+    CODE = REQUEST_TIMEOUT
+
+
+class InvalidResponse(_LocalError):
+    """The peer answered, but not with what the method says."""
+
+    CODE = INTERNAL_ERROR
+
+
+class NoBackChannelError(_LocalError):
+    """A handler wants to ask the client, and this connection cannot carry a question."""
+
+    CODE = INVALID_REQUEST
+
+    def __init__(self, method: str) -> None:
+        super().__init__(
+            f"{method}: this connection has no way for the server to ask the client; "
+            "return an InputRequiredResult instead"
+        )
+        self.method = method
+        self.args = (method,)
+
+
+class UrlElicitationRequiredError(MCPError):
+    """-32042 of 2025-11-25: the request can go on once the user has visited these URLs.
+
+    Args:
+      elicitations: The URL elicitations to carry out, each with its ``elicitation_id``.
+      message: One sentence; made from the number of elicitations when None.
+
+    """
+
+    def __init__(
+        self, elicitations: Sequence[ElicitRequestURLParams], message: str | None = None
+    ) -> None:
+        if message is None:
+            noun = "elicitation" if len(elicitations) == 1 else "elicitations"
+            message = f"{len(elicitations)} URL {noun} required"
+        super().__init__(
+            URL_ELICITATION_REQUIRED,
+            message,
+            {"elicitations": [_elicitation_to_json(each) for each in elicitations]},
+        )
+        self.elicitations: list[ElicitRequestURLParams] = list(elicitations)
+        self.args = (self.elicitations, message)
+
+    @classmethod
+    def from_error(cls, error: ErrorData) -> UrlElicitationRequiredError:
+        """Read the elicitations out of an error answer; those that are none are left out."""
+        data: Any = error.data
+        listed: Any = data.get("elicitations") if isinstance(data, dict) else None
+        found = [_elicitation_from_json(each) for each in listed or () if isinstance(each, dict)]
+        made = cls([each for each in found if each is not None], error.message)
+        made.error = error
+        return made
+
+
+def _elicitation_to_json(params: ElicitRequestURLParams) -> dict[str, Any]:
+    return {
+        "mode": "url",
+        "message": params.message,
+        "url": params.url,
+        "elicitationId": params.elicitation_id,
+    }
+
+
+def _elicitation_from_json(value: dict[str, Any]) -> ElicitRequestURLParams | None:
+    from trio_mcp.types import ElicitRequestURLParams  # noqa: PLC0415 - loads on first use
+
+    message, url, identifier = (value.get(key) for key in ("message", "url", "elicitationId"))
+    if not (isinstance(message, str) and isinstance(url, str)):
+        return None
+    return ElicitRequestURLParams(
+        message=message, url=url, elicitation_id=identifier if isinstance(identifier, str) else None
+    )
+
+
+class MCPServerError(Exception):
+    """Base of what a server author's code raises for the peer to read."""
+
+
+class ToolError(MCPServerError):
+    """A tool could not do what was asked; the text is shown to the model."""
+
+
+class UnexpectedToolError(ToolError):
+    """A tool raised something that is no `ToolError`; the cause is chained, and not shown."""
+
+
+class ResourceError(MCPServerError):
+    """A resource could not be read; the text is shown to the client."""
+
+
+class ResourceNotFoundError(ResourceError):
+    """There is no resource at this URI."""
+
+
+class UnexpectedResourceError(ResourceError):
+    """Reading a resource raised something else; the cause is chained, and not shown."""
+
+
+class InvalidSignature(ValueError):
+    """A function cannot be published: a parameter or its result has no JSON Schema."""
+
+
+class MCPDeprecationWarning(UserWarning):
+    """The specification has deprecated this feature; it still works."""
