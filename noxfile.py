@@ -1,0 +1,116 @@
+"""Every check of this project, each a session; CI calls nothing else.
+
+``nox -s tests`` is how the package is tested; ``nox -l`` lists the rest. What a session
+installs is read from pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.5"
+nox.options.default_venv_backend = "venv"
+nox.options.reuse_existing_virtualenvs = True
+nox.options.sessions = ["tests", "lint", "typing", "docs"]
+
+ROOT = Path(__file__).parent
+PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
+PACKAGE = ".[cli,otel,redis]"
+PYTHON_FILES = ("trio_mcp", "tests", "tools", "docs", "examples", "benchmarks", "noxfile.py")
+
+
+def group(name: str) -> list[str]:
+    """Read the requirements of a dependency group."""
+    return nox.project.dependency_groups(PYPROJECT, name)
+
+
+def present(*names: str) -> list[str]:
+    """Leave out what a source distribution, or a young tree, does not have."""
+    return [name for name in names if (ROOT / name).exists()]
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the tests; further arguments go to pytest."""
+    session.install("-e", PACKAGE, *group("tests"))
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Run the tests, and report which lines and branches they did not reach."""
+    session.install("-e", PACKAGE, *group("tests"))
+    session.run("coverage", "erase")
+    session.run("coverage", "run", "-m", "pytest", *session.posargs)
+    session.run("coverage", "combine", "--quiet")
+    session.run("coverage", "report")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check the format, the style and the use of Trio of all Python files."""
+    session.install(*group("lint"))
+    files = present(*PYTHON_FILES)
+    session.run("ruff", "format", "--check", *files)
+    session.run("ruff", "check", *files)
+    session.run("flake8", "--select=ASYNC", "--extend-exclude=docs/_build", *files)
+    session.run("codespell", *files, *present("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))
+
+
+@nox.session
+def typing(session: nox.Session) -> None:
+    """Check the types with mypy and pyright, both strict."""
+    session.install("-e", PACKAGE, *group("typing"))
+    session.run("mypy")
+    session.run("pyright")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation offline; a warning or a dead reference is an error."""
+    session.install("-e", PACKAGE, *group("docs"))
+    session.run("sphinx-build", "-W", "--keep-going", "-n", "-E", "docs", "docs/_build/html")
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """Build wheel and source distribution, and try the wheel where nothing else is."""
+    session.install(*group("build"))
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    session.run("python", "-m", "build")
+    made = sorted(str(path) for path in (ROOT / "dist").iterdir())
+    session.run("twine", "check", "--strict", *made)
+    wheel = next(path for path in made if path.endswith(".whl"))
+    session.install("--force-reinstall", "--no-deps", wheel)
+    session.install(f"{wheel}[cli]")
+    # Away from the tree, so that what is imported is what was installed.
+    with session.chdir(session.create_tmp()):
+        session.run("trio-mcp", "version")
+        session.run("trio-mcp", "demo", "--plain")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure against the official SDK on this machine; `--quick` only shows that it runs."""
+    session.install("-e", PACKAGE, *group("bench"))
+    if not present("benchmarks"):
+        session.skip("this tree has no benchmarks")
+    session.run("python", "-m", "benchmarks", *session.posargs)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Search for two minutes for input that breaks us; `--fuzz-seconds=N` sets the time."""
+    session.install("-e", PACKAGE, *group("tests"))
+    if not present("tests/fuzz"):
+        session.skip("this tree has no fuzz tests")
+    session.run("pytest", "tests/fuzz", "--fuzz", "-s", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def requirements(session: nox.Session) -> None:
+    """List the requirements that no test proves; arguments name sections, or `--strict`."""
+    session.run("python", "tools/requirements.py", *session.posargs)

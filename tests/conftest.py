@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# Times vary too much on a shared machine for a deadline per example; the limit of a test holds.
+hypothesis.settings.register_profile("trio_mcp", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("trio_mcp")
+
+
+@pytest.fixture(scope="session")
+def reference_data() -> Path:
+    """The folder of published schemas and test suites, which does not ship with the package."""
+    folder = os.environ.get("TRIO_MCP_TEST_DATA")
+    if not folder:
+        pytest.skip("TRIO_MCP_TEST_DATA does not say where the published schemas are")
+    return Path(folder)
