@@ -22,7 +22,7 @@ PACKAGE = ".[cli,otel,redis]"
 PYTHON_FILES = ("trio_mcp", "tests", "tools", "docs", "examples", "benchmarks", "noxfile.py")
 
 
-def group(name: str) -> list[str]:
+def group(name: str) -> tuple[str, ...]:
     """Read the requirements of a dependency group."""
     return nox.project.dependency_groups(PYPROJECT, name)
 

@@ -13,6 +13,7 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 import attrs
+import outcome
 import trio
 
 from trio_mcp.testing._task_tree import format_task_tree
@@ -48,23 +49,20 @@ def run_within(
     """
     __tracebackhide__ = True
     watch = _Watch(limit=limit)
-    failure: BaseException | None = None
-    try:
-        try:
-            trio.run(watch.guard, async_fn, clock=clock, strict_exception_groups=True)
-        finally:
-            watch.stop()
-    except BaseException as exc:  # noqa: BLE001 - raised again below, outside of this handler
-        failure = exc
+    result = outcome.capture(
+        watch.stop_after,
+        trio.run,
+        watch.guard,
+        async_fn,
+        clock=clock,
+        strict_exception_groups=True,
+    )
     if watch.report is not None:
         # What the test made of its end tells less than where it hung.
         raise LimitExceeded(watch.report)
-    if failure is not None:
-        try:
-            # Outside of the handler above, so that its context stays what it was.
-            raise _sole_exception(failure)
-        finally:
-            del failure
+    if isinstance(result, outcome.Error):
+        # Outside of any handler, so that its context stays what it was.
+        raise _sole_exception(result.error)
 
 
 def _sole_exception(exc: BaseException) -> BaseException:
@@ -88,7 +86,13 @@ class _Watch:
             self._start_timer(self.limit, lambda: self._cancel(token, main_task, scope))
             await async_fn()
 
-    def stop(self) -> None:
+    def stop_after(self, fn: Callable[..., object], *args: object, **kwargs: object) -> None:
+        try:
+            fn(*args, **kwargs)
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
         with self._lock:
             self._ended = True
             timer, self._timer = self._timer, None

@@ -23,7 +23,7 @@ async def advance(seconds: float) -> None:
     """
     clock = trio.lowlevel.current_clock()
     if not isinstance(clock, trio.testing.MockClock):
-        raise RuntimeError(
+        raise RuntimeError(  # noqa: TRY004 - no argument has a wrong type
             "advance() moves a MockClock, and this run has a real one: take the fixture "
             "mock_clock in the test, or pass clock=MockClock() to trio.run()"
         )
