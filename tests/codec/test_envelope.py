@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trio_mcp._codec._envelope import (
+    Batch,
+    Malformed,
+    dump_message,
+    message_to_json,
+    parse_frame,
+    parse_message,
+)
+from trio_mcp._codec._json import dumps
+from trio_mcp.types import (
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+
+MESSAGES = [
+    (b'{"jsonrpc":"2.0","id":1,"method":"m"}', JSONRPCRequest(id=1, method="m")),
+    (
+        b'{"jsonrpc":"2.0","id":"a","method":"m","params":{"x":[1]}}',
+        JSONRPCRequest(id="a", method="m", params={"x": [1]}),
+    ),
+    (b'{"jsonrpc":"2.0","id":"1","method":"m"}', JSONRPCRequest(id="1", method="m")),
+    (b'{"jsonrpc":"2.0","id":36893488147419103232,"method":"m"}', JSONRPCRequest(id=2**65, method="m")),
+    (b'{"jsonrpc":"2.0","id":"","method":"m"}', JSONRPCRequest(id="", method="m")),
+    (b'{"jsonrpc":"2.0","id":0,"method":"m","params":{}}', JSONRPCRequest(id=0, method="m", params={})),
+    (b'{"jsonrpc":"2.0","method":"n"}', JSONRPCNotification(method="n")),
+    (
+        b'{"jsonrpc":"2.0","method":"n","params":{"a":null}}',
+        JSONRPCNotification(method="n", params={"a": None}),
+    ),
+    (b'{"jsonrpc":"2.0","id":1,"result":{}}', JSONRPCResponse(id=1, result={})),
+    (b'{"jsonrpc":"2.0","id":"x","result":{"a":1}}', JSONRPCResponse(id="x", result={"a": 1})),
+    (
+        b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}',
+        JSONRPCError(id=1, error=ErrorData(code=-32601, message="no")),
+    ),
+    (
+        b'{"jsonrpc":"2.0","error":{"code":-32700,"message":"?","data":[1]}}',
+        JSONRPCError(id=None, error=ErrorData(code=-32700, message="?", data=[1])),
+    ),
+]
+
+
+@pytest.mark.req("R-001", "R-003")
+@pytest.mark.parametrize(("data", "message"), MESSAGES)
+def test_messages_are_read_and_written(data: bytes, message: Any) -> None:
+    parsed = parse_frame(data)
+    assert parsed == message
+    assert type(parsed) is type(message)
+    assert type(getattr(parsed, "id", None)) is type(getattr(message, "id", None))
+    assert dump_message(message) == data
+    assert dumps(message_to_json(message)) == data
+    assert parse_frame(data.decode()) == message
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (
+            b'{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}',
+            JSONRPCError(id=None, error=ErrorData(code=1, message="m")),
+        ),
+        (b'{"jsonrpc":"2.0","id":1,"method":"m","params":null}', JSONRPCRequest(id=1, method="m")),
+        (b'{"jsonrpc":"2.0","id":1,"result":{},"error":null}', JSONRPCResponse(id=1, result={})),
+        (
+            b'{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"m"}}',
+            JSONRPCError(id=1, error=ErrorData(code=1, message="m")),
+        ),
+        (
+            b' {"trace":1,"jsonrpc":"2.0","id":1,"method":"m","result":1} ',
+            JSONRPCRequest(id=1, method="m"),
+        ),
+    ],
+)
+def test_harmless_differences_are_accepted(data: bytes, message: Any) -> None:
+    assert parse_frame(data) == message
+
+
+@pytest.mark.req("R-003", "R-004", "R-012")
+@pytest.mark.case("C029")
+@pytest.mark.parametrize(
+    ("data", "code", "request_id"),
+    [
+        (b'{"jsonrpc":"2.0","id":1,"meth', -32700, None),
+        (b"Listening on 3000", -32700, None),
+        (b"\xff\xfe", -32700, None),
+        (b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":NaN}}', -32700, None),
+        (b"42", -32600, None),
+        (b"null", -32600, None),
+        (b'"text"', -32600, None),
+        (b"true", -32600, None),
+        (b"[]", -32600, None),
+        (b"{}", -32600, None),
+        (b'{"id":7,"method":"m"}', -32600, 7),
+        (b'{"jsonrpc":"1.0","id":"7","method":"m"}', -32600, "7"),
+        (b'{"jsonrpc":2.0,"id":7,"method":"m"}', -32600, 7),
+        (b'{"jsonrpc":"2.0","id":7}', -32600, 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":1}', -32600, 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":null}', -32600, 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":"m","params":[1]}', -32600, 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":"m","params":"x"}', -32600, 7),
+        (b'{"jsonrpc":"2.0","method":"m","params":[1]}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":null,"method":"m"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":true,"method":"m"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":1.0,"method":"m"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"m"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":[1],"method":"m"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":{},"method":"m"}', -32600, None),
+    ],
+)
+def test_a_malformed_request_tells_what_to_answer(
+    data: bytes, code: int, request_id: str | int | None
+) -> None:
+    frame = parse_frame(data)
+    assert isinstance(frame, Malformed)
+    assert frame.code == code
+    assert frame.id == request_id
+    assert type(frame.id) is type(request_id)
+    assert not frame.is_response
+    assert frame.message.startswith("Parse error: " if code == -32700 else "Invalid Request: ")
+    assert frame.excerpt == data.decode("utf-8", "backslashreplace")
+
+
+@pytest.mark.parametrize(
+    ("data", "request_id"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"result":[1]}', 7),
+        (b'{"jsonrpc":"2.0","id":7,"result":null}', 7),
+        (b'{"jsonrpc":"2.0","result":{}}', None),
+        (b'{"jsonrpc":"2.0","id":null,"result":{}}', None),
+        (b'{"jsonrpc":"2.0","id":1.0,"result":{}}', None),
+        (b'{"jsonrpc":"2.0","id":true,"result":{}}', None),
+        (b'{"jsonrpc":"2.0","id":7,"error":"no"}', 7),
+        (b'{"jsonrpc":"2.0","id":7,"error":{}}', 7),
+        (b'{"jsonrpc":"2.0","id":7,"error":{"code":"1","message":"m"}}', 7),
+        (b'{"jsonrpc":"2.0","id":7,"error":{"code":true,"message":"m"}}', 7),
+        (b'{"jsonrpc":"2.0","id":7,"error":{"code":1.5,"message":"m"}}', 7),
+        (b'{"jsonrpc":"2.0","id":7,"error":{"code":1}}', 7),
+        (b'{"jsonrpc":"2.0","id":1.5,"error":{"code":1,"message":"m"}}', None),
+        (b'{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":"m"}}', 7),
+        (b'{"id":7,"result":{}}', 7),
+    ],
+)
+def test_a_malformed_answer_is_not_to_be_answered(data: bytes, request_id: int | None) -> None:
+    frame = parse_frame(data)
+    assert isinstance(frame, Malformed)
+    assert frame.code == -32600
+    assert frame.id == request_id
+    assert frame.is_response
+
+
+def test_a_batch_keeps_its_order_and_its_faults() -> None:
+    frame = parse_frame(
+        b'[{"jsonrpc":"2.0","method":"n"}, 42, {"jsonrpc":"2.0","id":1,"method":"m"}, []]'
+    )
+    assert isinstance(frame, Batch)
+    first, second, third, fourth = frame.messages
+    assert first == JSONRPCNotification(method="n")
+    assert isinstance(second, Malformed)
+    assert third == JSONRPCRequest(id=1, method="m")
+    assert isinstance(fourth, Malformed)
+
+
+def test_the_excerpt_is_short() -> None:
+    frame = parse_frame(b"x" * 10_000)
+    assert isinstance(frame, Malformed)
+    assert frame.excerpt == "x" * 200 + "…"
+    frame = parse_frame("é" * 201)
+    assert isinstance(frame, Malformed)
+    assert frame.excerpt == "é" * 200 + "…"
+
+
+@pytest.mark.req("R-080")
+def test_a_message_is_one_line() -> None:
+    message = JSONRPCNotification(method="n", params={"text": "a\nb\r\nc\u2028"})
+    data = dump_message(message)
+    assert b"\n" not in data
+    assert b"\r" not in data
+    assert parse_frame(data) == message
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+ENVELOPES = st.dictionaries(
+    st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error"]),
+    st.just("2.0") | ANY_JSON | st.fixed_dictionaries({"code": ANY_JSON, "message": ANY_JSON}),
+)
+
+
+@given(ENVELOPES | ANY_JSON)
+def test_no_json_value_raises(value: Any) -> None:
+    message = parse_message(value)
+    if not isinstance(message, Malformed):
+        assert parse_message(message_to_json(message)) == message
+
+
+@given(st.binary() | st.text())
+def test_no_bytes_raise(data: bytes | str) -> None:
+    parse_frame(data)

@@ -1,0 +1,208 @@
+"""The JSON-RPC envelope: bytes to messages and back, by hand.
+
+Every message of a session passes here, so the common shapes are told apart by a few look-ups
+and nothing is converted twice; what is inside ``params`` and ``result`` stays plain JSON for
+the converter of the session's revision.
+
+Nothing that a peer sends makes `parse_frame` raise. What is no message becomes a `Malformed`
+that says what to answer, or that there is nothing to answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
+
+import attrs
+
+from trio_mcp._codec._json import JsonError, dumps, loads
+from trio_mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+
+if TYPE_CHECKING:
+    from trio_mcp.types import JSONRPCMessage, RequestId
+    from trio_mcp.types._base import JsonObject, JsonValue
+
+_EXCERPT: Final = 200
+# Enough of a stray line to recognise which program wrote it.
+
+
+@attrs.frozen
+class Malformed:
+    """What arrived in place of a message."""
+
+    code: int
+    """The code to answer: -32700 for what is no JSON, -32600 for what is no message."""
+
+    message: str
+    """What is wrong with it, in one sentence."""
+
+    id: RequestId | None = None
+    """The id to answer or to fail, if there is one that can be read."""
+
+    is_response: bool = False
+    """It was meant as an answer: nothing may be sent back, but the call with `id` fails."""
+
+    excerpt: str | None = None
+    """The beginning of what arrived, for a log."""
+
+
+@attrs.frozen
+class Batch:
+    """A JSON array of messages, which only revision 2025-03-26 allows. Never empty."""
+
+    messages: tuple[JSONRPCMessage | Malformed, ...]
+
+
+Frame: TypeAlias = "JSONRPCMessage | Batch | Malformed"
+"""What one line, HTTP body or WebSocket message may hold."""
+
+
+def parse_frame(data: bytes | str) -> Frame:
+    """Parse one JSON text into what it holds. Never raises."""
+    try:
+        value = loads(data)
+    except JsonError as exc:
+        return Malformed(PARSE_ERROR, f"Parse error: {exc}", excerpt=_excerpt(data))
+    if isinstance(value, list):
+        if value:
+            return Batch(tuple([parse_message(each) for each in value]))
+        parsed: JSONRPCMessage | Malformed = _invalid("an empty batch")
+    else:
+        parsed = parse_message(value)
+    if isinstance(parsed, Malformed):
+        return attrs.evolve(parsed, excerpt=_excerpt(data))
+    return parsed
+
+
+def parse_message(value: JsonValue) -> JSONRPCMessage | Malformed:
+    """Tell which message a JSON value is. Members that JSON-RPC does not know are ignored."""
+    if not isinstance(value, dict):
+        return _invalid(f"a message is an object, not {_kind(value)}")
+    if value.get("jsonrpc") != "2.0":
+        return _malformed(value, 'the member "jsonrpc" has to be "2.0"')
+    if "method" in value:
+        return _parse_call(value)
+    if "result" in value or "error" in value:
+        return _parse_answer(value)
+    return _malformed(value, 'there is no "method", "result" or "error"')
+
+
+def message_to_json(message: JSONRPCMessage) -> JsonObject:
+    """Turn a message into a JSON object, in the usual order of members.
+
+    An error whose id is None has no ``id``: the specification wants it left out where
+    JSON-RPC itself would write null.
+    """
+    value: JsonObject = {"jsonrpc": "2.0"}
+    if isinstance(message, JSONRPCResponse):
+        value["id"] = message.id
+        value["result"] = message.result
+        return value
+    if isinstance(message, JSONRPCError):
+        if message.id is not None:
+            value["id"] = message.id
+        value["error"] = _error_to_json(message.error)
+        return value
+    if isinstance(message, JSONRPCRequest):
+        value["id"] = message.id
+    value["method"] = message.method
+    if message.params is not None:
+        value["params"] = message.params
+    return value
+
+
+def dump_message(message: JSONRPCMessage) -> bytes:
+    """Write a message as one JSON text, without a newline in it or after it.
+
+    Raises:
+      TypeError, ValueError: as `dumps`, for data that did not pass `checked_copy`.
+
+    """
+    return dumps(message_to_json(message))
+
+
+def _parse_call(value: JsonObject) -> JSONRPCRequest | JSONRPCNotification | Malformed:
+    method = value["method"]
+    params = value.get("params")
+    if not isinstance(method, str):
+        return _malformed(value, f"a method is a string, not {_kind(method)}")
+    # Null is read as absent: serializers that write every member do so.
+    if params is not None and not isinstance(params, dict):
+        return _malformed(value, f"params are an object, not {_kind(params)}")
+    if "id" not in value:
+        return JSONRPCNotification(method=method, params=params)
+    request_id = value["id"]
+    if not _is_id(request_id):
+        return _invalid(f"the id of a request is a string or an integer, not {_kind(request_id)}")
+    return JSONRPCRequest(id=request_id, method=method, params=params)
+
+
+def _parse_answer(value: JsonObject) -> JSONRPCResponse | JSONRPCError | Malformed:
+    request_id = value.get("id")
+    result = value.get("result")
+    error = value.get("error")
+    if error is None:
+        if not isinstance(result, dict):
+            return _malformed(value, f"a result is an object, not {_kind(result)}")
+        if not _is_id(request_id):
+            return _malformed(value, "a result needs the id of its request")
+        return JSONRPCResponse(id=request_id, result=result)
+    if result is not None:
+        return _malformed(value, 'an answer has either a "result" or an "error"')
+    if request_id is not None and not _is_id(request_id):
+        return _malformed(value, f"an id is a string or an integer, not {_kind(request_id)}")
+    if not isinstance(error, dict):
+        return _malformed(value, f"an error is an object, not {_kind(error)}")
+    code, message = error.get("code"), error.get("message")
+    if not isinstance(code, int) or isinstance(code, bool) or not isinstance(message, str):
+        return _malformed(value, "an error has an integer code and a message")
+    data = ErrorData(code=code, message=message, data=error.get("data"))
+    return JSONRPCError(id=request_id, error=data)
+
+
+def _error_to_json(error: ErrorData) -> JsonObject:
+    value: JsonObject = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        value["data"] = error.data
+    return value
+
+
+def _is_id(value: Any) -> TypeGuard[RequestId]:
+    # Exact types: a bool is an int to isinstance.
+    return value.__class__ is int or value.__class__ is str
+
+
+def _malformed(value: JsonObject, what: str) -> Malformed:
+    request_id = value.get("id")
+    return _invalid(
+        what,
+        request_id if _is_id(request_id) else None,
+        is_response="method" not in value and ("result" in value or "error" in value),
+    )
+
+
+def _invalid(what: str, id: RequestId | None = None, *, is_response: bool = False) -> Malformed:
+    return Malformed(INVALID_REQUEST, f"Invalid Request: {what}", id, is_response)
+
+
+def _kind(value: JsonValue) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, (int, float)):
+        return "a number"
+    return {str: "a string", list: "an array"}.get(type(value), "an object")
+
+
+def _excerpt(data: bytes | str) -> str:
+    head = data[: _EXCERPT + 1]
+    text = head if isinstance(head, str) else head.decode("utf-8", "backslashreplace")
+    return text if len(head) <= _EXCERPT else text[:_EXCERPT] + "…"

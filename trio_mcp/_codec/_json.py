@@ -1,0 +1,241 @@
+"""JSON text to plain Python values and back, exactly or not at all.
+
+msgspec's codec is strict where it matters: NaN, lone surrogates, invalid UTF-8 and numbers
+beyond a float are refused, and integers come and go digit by digit. Two things are added
+here. Nesting has a stated limit, so that no recursive code behind this door meets more. And
+what the encoder would quietly bend (bytes to Base64, sets to arrays, NaN to null, numbers to
+keys) is refused by `checked_copy`, which stands where user data enters.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec.json
+
+if TYPE_CHECKING:
+    from trio_mcp.types._base import JsonValue
+
+MAX_JSON_DEPTH: Final = 100
+"""How deep arrays and objects may nest, in either direction.
+
+Deeper than any schema or argument that a person wrote, and far from the depth at which
+recursive validators and serializers fail (about 1,000 in Python).
+"""
+
+_SMALL: Final = 4096
+# Longer texts are searched for brackets by memchr instead of being counted byte by byte.
+
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b'[]{}"')
+_AS_ARRAYS: Final = bytes.maketrans(b"{}", b"[]")
+
+
+class JsonError(ValueError):
+    """A text that is not JSON, or JSON that this package refuses."""
+
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+def loads(data: bytes | str) -> JsonValue:
+    """Parse one JSON text.
+
+    Of members with the same name the last one counts.
+
+    Raises:
+      JsonError: if it is not JSON or not UTF-8, nests deeper than `MAX_JSON_DEPTH`, or holds
+          a number that Python cannot take (1e999, an integer of thousands of digits).
+
+    """
+    try:
+        value = _decode(data)
+    except (msgspec.MsgspecError, UnicodeError) as exc:
+        raise JsonError(str(exc)) from exc
+    except RecursionError:
+        raise JsonError(_TOO_DEEP) from None
+    if len(data) > 2 * MAX_JSON_DEPTH and _is_too_deep(data):
+        raise JsonError(_TOO_DEEP)
+    return cast("JsonValue", value)
+
+
+def dumps(value: JsonValue) -> bytes:
+    """Write a JSON value without spaces and without a newline.
+
+    User data has passed `checked_copy` before.
+
+    Raises:
+      TypeError: if something in it has no JSON form.
+      ValueError: if it nests too deep, or holds a lone surrogate or an endless integer.
+
+    """
+    try:
+        return _encode(value)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+
+
+def checked_copy(value: object, where: str) -> JsonValue:
+    """Copy user data into plain JSON values, refusing what JSON cannot say.
+
+    Tuples become arrays; subclasses of str, int, float, dict and list become the plain type.
+
+    Args:
+      value: What a user's code handed over.
+      where: What it is, the beginning of the path in errors: ``arguments``.
+
+    Raises:
+      TypeError: if a value or key has no JSON form; the message has its path.
+      ValueError: if a number is not finite, a string holds a lone surrogate, an integer is
+          too long to print, or it nests deeper than `MAX_JSON_DEPTH` (or holds itself).
+
+    """
+    try:
+        return _copy(value, MAX_JSON_DEPTH)
+    except _Refused as refused:
+        path = where + "".join(reversed(refused.path))
+        raise refused.kind(f"{path}: {refused.reason}") from None
+
+
+_TOO_DEEP: Final = f"nested deeper than {MAX_JSON_DEPTH} levels"
+
+
+class _Refused(Exception):  # noqa: N818 - never leaves this module
+    def __init__(self, kind: type[TypeError | ValueError], reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+        self.path: list[str] = []  # innermost first
+
+
+def _copy(value: Any, depth: int) -> Any:
+    cls = value.__class__
+    if cls is str:
+        return value if value.isascii() else _checked_str(value)
+    if value is None or cls is bool:
+        return value
+    if cls is int:
+        return value if -(1 << 63) <= value < 1 << 63 else _checked_int(value)
+    if cls is float:
+        return _checked_float(value)
+    if cls is dict:
+        return _copy_object(value, depth)
+    if cls is list or cls is tuple:
+        return _copy_array(value, depth)
+    return _copy_unusual(value, depth)
+
+
+def _copy_object(value: dict[Any, Any], depth: int) -> dict[str, Any]:
+    if not depth:
+        raise _Refused(ValueError, _TOO_DEEP)
+    copied: dict[str, Any] = {}
+    name: Any = None
+    try:
+        for name, member in value.items():
+            if name.__class__ is str and name.isascii():
+                copied[name] = _copy(member, depth - 1)
+            else:
+                copied[_checked_name(name)] = _copy(member, depth - 1)
+    except _Refused as refused:
+        refused.path.append(_step(name))
+        raise
+    return copied
+
+
+def _copy_array(value: list[Any] | tuple[Any, ...], depth: int) -> list[Any]:
+    if not depth:
+        raise _Refused(ValueError, _TOO_DEEP)
+    copied: list[Any] = []
+    try:
+        for item in value:
+            copied.append(_copy(item, depth - 1))  # noqa: PERF401 - its length is the index
+    except _Refused as refused:
+        refused.path.append(f"[{len(copied)}]")
+        raise
+    return copied
+
+
+def _copy_unusual(value: object, depth: int) -> Any:
+    # The unbound methods give the plain value whatever the subclass overrides.
+    if isinstance(value, str):
+        return _checked_str(str.__str__(value))
+    if isinstance(value, int):
+        return _checked_int(int.__index__(value))
+    if isinstance(value, float):
+        return _checked_float(float.__float__(value))
+    if isinstance(value, dict):
+        return _copy_object(value, depth)
+    if isinstance(value, (list, tuple)):
+        return _copy_array(value, depth)
+    raise _Refused(TypeError, f"{type(value).__qualname__} has no JSON form")
+
+
+def _checked_str(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise _Refused(ValueError, "the text holds a lone surrogate") from None
+    return value
+
+
+def _checked_int(value: int) -> int:
+    if value.bit_length() > 64:
+        try:
+            str(value)
+        except ValueError:  # beyond sys.get_int_max_str_digits()
+            raise _Refused(ValueError, "the integer has too many digits") from None
+    return value
+
+
+def _checked_float(value: float) -> float:
+    if not math.isfinite(value):
+        raise _Refused(ValueError, f"JSON has no {value}")
+    return value
+
+
+def _checked_name(name: object) -> str:
+    if not isinstance(name, str):
+        raise _Refused(TypeError, f"the name of a member is a string, not {name!r}")
+    return _checked_str(str.__str__(name))
+
+
+def _step(name: object) -> str:
+    return f".{name}" if isinstance(name, str) and name.isidentifier() else f"[{name!a}]"
+
+
+def _is_too_deep(data: bytes | str) -> bool:
+    """Tell whether a valid JSON text nests deeper than the limit."""
+    # Not every text needs the exact answer: few are without many brackets.
+    if isinstance(data, str):
+        data = data.encode()
+    return _has_many_brackets(data) and _depth_exceeds(data, MAX_JSON_DEPTH)
+
+
+def _has_many_brackets(data: bytes) -> bool:
+    if len(data) <= _SMALL:
+        return data.count(b"{") + data.count(b"[") > MAX_JSON_DEPTH
+    left = MAX_JSON_DEPTH
+    for bracket in (b"{", b"["):
+        at = data.find(bracket)
+        while at >= 0:
+            if not left:
+                return True
+            left -= 1
+            at = data.find(bracket, at + 1)
+    return False
+
+
+def _depth_exceeds(data: bytes, limit: int) -> bool:
+    # All in C, since a list of tools has thousands of brackets. Escapes go first, so that
+    # every quote left begins or ends a string; removing a pair of neighbouring quotes keeps
+    # inside inside and outside outside. Then each round takes off the innermost level.
+    if b"\\" in data:
+        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    marks = data.translate(_AS_ARRAYS, _NO_BRACKETS).replace(b'""', b"")
+    brackets = b"".join(marks.split(b'"')[::2])
+    for _ in range(limit):
+        if not brackets:
+            return False
+        brackets = brackets.replace(b"[]", b"")
+    return bool(brackets)
