@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +15,9 @@ from trio_mcp.mcpserver._path_security import (
     safe_join,
 )
 from trio_mcp.mcpserver._uri_template import UriTemplate
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
+    from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
 __all__ = [
     "DEFAULT_RESOURCE_SECURITY",
@@ -125,7 +126,7 @@ class ResourceSecurity:
     reject_path_traversal: bool = True
     reject_absolute_paths: bool = True
     reject_null_bytes: bool = True
-    exempt_params: Set[str] = attrs.field(factory=frozenset)
+    exempt_params: AbstractSet[str] = attrs.field(factory=frozenset)
 
     def validate(self, params: Mapping[str, str | list[str]]) -> str | None:
         """Give the name of the first variable whose value is refused, or None."""

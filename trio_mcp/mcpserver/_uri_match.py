@@ -157,12 +157,14 @@ class Capture:
         if not self.separator:
             return decode(text.removeprefix(self.lead) if self.lead else text)
         items: list[str] = []
-        for item in text.split(self.separator)[1:]:
-            if self.item_prefix and not item.startswith(self.item_prefix):
-                if item != self.name:
+        for written in text.split(self.separator)[1:]:
+            item = written
+            if self.item_prefix:
+                # ";x=1", and ";x" for an empty item.
+                name, _, item = written.partition("=")
+                if name != self.name:
                     return None
-                item = self.item_prefix
-            value = decode(item[len(self.item_prefix) :])
+            value = decode(item)
             if value is None:
                 return None
             items.append(value)

@@ -8,7 +8,8 @@ matched without guessing is refused when it is parsed, with the position of the 
 - ``*`` where the items of a list would have no separator of their own (``{x*}``, ``{+x*}``,
   ``{#x*}``), and on query variables;
 - one name twice, and two ``{?…}`` expressions;
-- two variables with nothing between them (``{x}{/y*}`` has the ``/``), and two that may each span several segments.
+- two variables with nothing between them (``{x}{/y*}`` has the ``/``), and two that may each
+  span several segments.
 """
 
 from __future__ import annotations
