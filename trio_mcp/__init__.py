@@ -1,5 +1,381 @@
-"""Model Context Protocol clients and servers for Trio."""
+"""Model Context Protocol clients and servers for Trio.
+
+Everything an application needs can be imported from here; each name loads the part it
+belongs to when it is first used, so that a server on stdio never loads HTTP, OAuth or the
+command line. The parts are packages of their own: `trio_mcp.types`, `trio_mcp.client`,
+`trio_mcp.server`, `trio_mcp.mcpserver`, `trio_mcp.transports`, `trio_mcp.errors` and
+`trio_mcp.testing`.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
 from trio_mcp._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from trio_mcp.client import Client as Client
+    from trio_mcp.client import ClientRequestContext as ClientRequestContext
+    from trio_mcp.client import ClientSession as ClientSession
+    from trio_mcp.client import (
+        InputRequiredRoundsExceededError as InputRequiredRoundsExceededError,
+    )
+    from trio_mcp.errors import ConnectionLost as ConnectionLost
+    from trio_mcp.errors import InvalidResponse as InvalidResponse
+    from trio_mcp.errors import InvalidSignature as InvalidSignature
+    from trio_mcp.errors import MCPDeprecationWarning as MCPDeprecationWarning
+    from trio_mcp.errors import MCPError as MCPError
+    from trio_mcp.errors import MCPServerError as MCPServerError
+    from trio_mcp.errors import NoBackChannelError as NoBackChannelError
+    from trio_mcp.errors import RequestTimeout as RequestTimeout
+    from trio_mcp.errors import ResourceError as ResourceError
+    from trio_mcp.errors import ResourceNotFoundError as ResourceNotFoundError
+    from trio_mcp.errors import ToolError as ToolError
+    from trio_mcp.errors import UrlElicitationRequiredError as UrlElicitationRequiredError
+    from trio_mcp.mcpserver import AssistantMessage as AssistantMessage
+    from trio_mcp.mcpserver import Audio as Audio
+    from trio_mcp.mcpserver import Context as Context
+    from trio_mcp.mcpserver import Image as Image
+    from trio_mcp.mcpserver import InvalidUriTemplate as InvalidUriTemplate
+    from trio_mcp.mcpserver import MCPServer as MCPServer
+    from trio_mcp.mcpserver import Message as Message
+    from trio_mcp.mcpserver import UriTemplate as UriTemplate
+    from trio_mcp.mcpserver import UserMessage as UserMessage
+    from trio_mcp.server import Server as Server
+    from trio_mcp.server import ServerRequestContext as ServerRequestContext
+    from trio_mcp.server import ServerSession as ServerSession
+    from trio_mcp.transports import StdioServerParameters as StdioServerParameters
+    from trio_mcp.transports import open_memory_channel_pair as open_memory_channel_pair
+    from trio_mcp.transports import stdio_client as stdio_client
+    from trio_mcp.transports import stdio_server as stdio_server
+    from trio_mcp.types import Annotations as Annotations
+    from trio_mcp.types import AudioContent as AudioContent
+    from trio_mcp.types import BlobResourceContents as BlobResourceContents
+    from trio_mcp.types import CallToolRequest as CallToolRequest
+    from trio_mcp.types import CallToolResult as CallToolResult
+    from trio_mcp.types import ClientCapabilities as ClientCapabilities
+    from trio_mcp.types import ClientNotification as ClientNotification
+    from trio_mcp.types import ClientRequest as ClientRequest
+    from trio_mcp.types import ClientResult as ClientResult
+    from trio_mcp.types import CompleteRequest as CompleteRequest
+    from trio_mcp.types import ContentBlock as ContentBlock
+    from trio_mcp.types import CreateMessageRequest as CreateMessageRequest
+    from trio_mcp.types import CreateMessageResult as CreateMessageResult
+    from trio_mcp.types import CreateMessageResultWithTools as CreateMessageResultWithTools
+    from trio_mcp.types import DiscoverResult as DiscoverResult
+    from trio_mcp.types import ElicitResult as ElicitResult
+    from trio_mcp.types import EmbeddedResource as EmbeddedResource
+    from trio_mcp.types import ErrorData as ErrorData
+    from trio_mcp.types import GetPromptRequest as GetPromptRequest
+    from trio_mcp.types import GetPromptResult as GetPromptResult
+    from trio_mcp.types import Icon as Icon
+    from trio_mcp.types import ImageContent as ImageContent
+    from trio_mcp.types import Implementation as Implementation
+    from trio_mcp.types import IncludeContext as IncludeContext
+    from trio_mcp.types import InitializedNotification as InitializedNotification
+    from trio_mcp.types import InitializeRequest as InitializeRequest
+    from trio_mcp.types import InitializeResult as InitializeResult
+    from trio_mcp.types import InputRequiredResult as InputRequiredResult
+    from trio_mcp.types import JSONRPCError as JSONRPCError
+    from trio_mcp.types import JSONRPCRequest as JSONRPCRequest
+    from trio_mcp.types import JSONRPCResponse as JSONRPCResponse
+    from trio_mcp.types import ListPromptsRequest as ListPromptsRequest
+    from trio_mcp.types import ListPromptsResult as ListPromptsResult
+    from trio_mcp.types import ListResourcesRequest as ListResourcesRequest
+    from trio_mcp.types import ListResourcesResult as ListResourcesResult
+    from trio_mcp.types import ListToolsResult as ListToolsResult
+    from trio_mcp.types import LoggingLevel as LoggingLevel
+    from trio_mcp.types import LoggingMessageNotification as LoggingMessageNotification
+    from trio_mcp.types import Notification as Notification
+    from trio_mcp.types import PingRequest as PingRequest
+    from trio_mcp.types import ProgressNotification as ProgressNotification
+    from trio_mcp.types import Prompt as Prompt
+    from trio_mcp.types import PromptArgument as PromptArgument
+    from trio_mcp.types import PromptMessage as PromptMessage
+    from trio_mcp.types import PromptsCapability as PromptsCapability
+    from trio_mcp.types import ReadResourceRequest as ReadResourceRequest
+    from trio_mcp.types import ReadResourceResult as ReadResourceResult
+    from trio_mcp.types import Resource as Resource
+    from trio_mcp.types import ResourceLink as ResourceLink
+    from trio_mcp.types import ResourcesCapability as ResourcesCapability
+    from trio_mcp.types import ResourceTemplate as ResourceTemplate
+    from trio_mcp.types import ResourceUpdatedNotification as ResourceUpdatedNotification
+    from trio_mcp.types import Role as Role
+    from trio_mcp.types import Role as SamplingRole
+    from trio_mcp.types import RootsCapability as RootsCapability
+    from trio_mcp.types import SamplingCapability as SamplingCapability
+    from trio_mcp.types import SamplingContent as SamplingContent
+    from trio_mcp.types import SamplingContextCapability as SamplingContextCapability
+    from trio_mcp.types import SamplingMessage as SamplingMessage
+    from trio_mcp.types import SamplingMessageContentBlock as SamplingMessageContentBlock
+    from trio_mcp.types import SamplingToolsCapability as SamplingToolsCapability
+    from trio_mcp.types import ServerCapabilities as ServerCapabilities
+    from trio_mcp.types import ServerNotification as ServerNotification
+    from trio_mcp.types import ServerRequest as ServerRequest
+    from trio_mcp.types import ServerResult as ServerResult
+    from trio_mcp.types import SetLevelRequest as SetLevelRequest
+    from trio_mcp.types import StopReason as StopReason
+    from trio_mcp.types import SubscribeRequest as SubscribeRequest
+    from trio_mcp.types import TextContent as TextContent
+    from trio_mcp.types import TextResourceContents as TextResourceContents
+    from trio_mcp.types import Tool as Tool
+    from trio_mcp.types import ToolAnnotations as ToolAnnotations
+    from trio_mcp.types import ToolChoice as ToolChoice
+    from trio_mcp.types import ToolResultContent as ToolResultContent
+    from trio_mcp.types import ToolsCapability as ToolsCapability
+    from trio_mcp.types import ToolUseContent as ToolUseContent
+    from trio_mcp.types import UnsubscribeRequest as UnsubscribeRequest
+
+__all__ = [
+    "Annotations",
+    "AssistantMessage",
+    "Audio",
+    "AudioContent",
+    "BlobResourceContents",
+    "CallToolRequest",
+    "CallToolResult",
+    "Client",
+    "ClientCapabilities",
+    "ClientNotification",
+    "ClientRequest",
+    "ClientRequestContext",
+    "ClientResult",
+    "ClientSession",
+    "CompleteRequest",
+    "ConnectionLost",
+    "ContentBlock",
+    "Context",
+    "CreateMessageRequest",
+    "CreateMessageResult",
+    "CreateMessageResultWithTools",
+    "DiscoverResult",
+    "ElicitResult",
+    "EmbeddedResource",
+    "ErrorData",
+    "GetPromptRequest",
+    "GetPromptResult",
+    "Icon",
+    "Image",
+    "ImageContent",
+    "Implementation",
+    "IncludeContext",
+    "InitializeRequest",
+    "InitializeResult",
+    "InitializedNotification",
+    "InputRequiredResult",
+    "InputRequiredRoundsExceededError",
+    "InvalidResponse",
+    "InvalidSignature",
+    "InvalidUriTemplate",
+    "JSONRPCError",
+    "JSONRPCRequest",
+    "JSONRPCResponse",
+    "ListPromptsRequest",
+    "ListPromptsResult",
+    "ListResourcesRequest",
+    "ListResourcesResult",
+    "ListToolsResult",
+    "LoggingLevel",
+    "LoggingMessageNotification",
+    "MCPDeprecationWarning",
+    "MCPError",
+    "MCPServer",
+    "MCPServerError",
+    "Message",
+    "NoBackChannelError",
+    "Notification",
+    "PingRequest",
+    "ProgressNotification",
+    "Prompt",
+    "PromptArgument",
+    "PromptMessage",
+    "PromptsCapability",
+    "ReadResourceRequest",
+    "ReadResourceResult",
+    "RequestTimeout",
+    "Resource",
+    "ResourceError",
+    "ResourceLink",
+    "ResourceNotFoundError",
+    "ResourceTemplate",
+    "ResourceUpdatedNotification",
+    "ResourcesCapability",
+    "Role",
+    "RootsCapability",
+    "SamplingCapability",
+    "SamplingContent",
+    "SamplingContextCapability",
+    "SamplingMessage",
+    "SamplingMessageContentBlock",
+    "SamplingRole",
+    "SamplingToolsCapability",
+    "Server",
+    "ServerCapabilities",
+    "ServerNotification",
+    "ServerRequest",
+    "ServerRequestContext",
+    "ServerResult",
+    "ServerSession",
+    "SetLevelRequest",
+    "StdioServerParameters",
+    "StopReason",
+    "SubscribeRequest",
+    "TextContent",
+    "TextResourceContents",
+    "Tool",
+    "ToolAnnotations",
+    "ToolChoice",
+    "ToolError",
+    "ToolResultContent",
+    "ToolUseContent",
+    "ToolsCapability",
+    "UnsubscribeRequest",
+    "UriTemplate",
+    "UrlElicitationRequiredError",
+    "UserMessage",
+    "__version__",
+    "open_memory_channel_pair",
+    "stdio_client",
+    "stdio_server",
+]
+
+# The part that each name is loaded from; the imports above are the same for type checkers.
+_NAMES_OF: Final = {
+    "client": (
+        "Client",
+        "ClientRequestContext",
+        "ClientSession",
+        "InputRequiredRoundsExceededError",
+    ),
+    "errors": (
+        "ConnectionLost",
+        "InvalidResponse",
+        "InvalidSignature",
+        "MCPDeprecationWarning",
+        "MCPError",
+        "MCPServerError",
+        "NoBackChannelError",
+        "RequestTimeout",
+        "ResourceError",
+        "ResourceNotFoundError",
+        "ToolError",
+        "UrlElicitationRequiredError",
+    ),
+    "mcpserver": (
+        "AssistantMessage",
+        "Audio",
+        "Context",
+        "Image",
+        "InvalidUriTemplate",
+        "MCPServer",
+        "Message",
+        "UriTemplate",
+        "UserMessage",
+    ),
+    "server": (
+        "Server",
+        "ServerRequestContext",
+        "ServerSession",
+    ),
+    "transports": (
+        "StdioServerParameters",
+        "open_memory_channel_pair",
+        "stdio_client",
+        "stdio_server",
+    ),
+    "types": (
+        "Annotations",
+        "AudioContent",
+        "BlobResourceContents",
+        "CallToolRequest",
+        "CallToolResult",
+        "ClientCapabilities",
+        "ClientNotification",
+        "ClientRequest",
+        "ClientResult",
+        "CompleteRequest",
+        "ContentBlock",
+        "CreateMessageRequest",
+        "CreateMessageResult",
+        "CreateMessageResultWithTools",
+        "DiscoverResult",
+        "ElicitResult",
+        "EmbeddedResource",
+        "ErrorData",
+        "GetPromptRequest",
+        "GetPromptResult",
+        "Icon",
+        "ImageContent",
+        "Implementation",
+        "IncludeContext",
+        "InitializeRequest",
+        "InitializeResult",
+        "InitializedNotification",
+        "InputRequiredResult",
+        "JSONRPCError",
+        "JSONRPCRequest",
+        "JSONRPCResponse",
+        "ListPromptsRequest",
+        "ListPromptsResult",
+        "ListResourcesRequest",
+        "ListResourcesResult",
+        "ListToolsResult",
+        "LoggingLevel",
+        "LoggingMessageNotification",
+        "Notification",
+        "PingRequest",
+        "ProgressNotification",
+        "Prompt",
+        "PromptArgument",
+        "PromptMessage",
+        "PromptsCapability",
+        "ReadResourceRequest",
+        "ReadResourceResult",
+        "Resource",
+        "ResourceLink",
+        "ResourceTemplate",
+        "ResourceUpdatedNotification",
+        "ResourcesCapability",
+        "Role",
+        "RootsCapability",
+        "SamplingCapability",
+        "SamplingContent",
+        "SamplingContextCapability",
+        "SamplingMessage",
+        "SamplingMessageContentBlock",
+        "SamplingToolsCapability",
+        "ServerCapabilities",
+        "ServerNotification",
+        "ServerRequest",
+        "ServerResult",
+        "SetLevelRequest",
+        "StopReason",
+        "SubscribeRequest",
+        "TextContent",
+        "TextResourceContents",
+        "Tool",
+        "ToolAnnotations",
+        "ToolChoice",
+        "ToolResultContent",
+        "ToolUseContent",
+        "ToolsCapability",
+        "UnsubscribeRequest",
+    ),
+}
+_HOME_OF: Final = {name: home for home, names in _NAMES_OF.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    home, own_name = _HOME_OF.get(name), name
+    if name == "SamplingRole":  # what `mcp` calls the role of a sampling message
+        home, own_name = "types", "Role"
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{home}"), own_name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
