@@ -7,6 +7,7 @@ installs is read from pyproject.toml.
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import nox
@@ -113,4 +114,5 @@ def fuzz(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def requirements(session: nox.Session) -> None:
     """List the requirements that no test proves; arguments name sections, or `--strict`."""
-    session.run("python", "tools/requirements.py", *session.posargs)
+    program = ("tools/requirements.py", *session.posargs)
+    session.run(sys.executable, *program, external=True)
