@@ -1,0 +1,76 @@
+"""Spelling: wire types to JSON to bytes, and back.
+
+Names load on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from ._converter import decode as decode
+    from ._converter import encode as encode
+    from ._decode_error import DecodeError as DecodeError
+    from ._envelope import Batch as Batch
+    from ._envelope import Frame as Frame
+    from ._envelope import Malformed as Malformed
+    from ._envelope import dump_message as dump_message
+    from ._envelope import message_to_json as message_to_json
+    from ._envelope import parse_frame as parse_frame
+    from ._envelope import parse_message as parse_message
+    from ._json import JsonError as JsonError
+    from ._json import checked_copy as checked_copy
+    from ._json import dumps as dumps
+    from ._json import loads as loads
+    from ._lines import LineSplitter as LineSplitter
+
+_MODULE_OF: Final = {
+    "Batch": "_envelope",
+    "DecodeError": "_decode_error",
+    "Frame": "_envelope",
+    "JsonError": "_json",
+    "LineSplitter": "_lines",
+    "Malformed": "_envelope",
+    "checked_copy": "_json",
+    "decode": "_converter",
+    "dump_message": "_envelope",
+    "dumps": "_json",
+    "encode": "_converter",
+    "loads": "_json",
+    "message_to_json": "_envelope",
+    "parse_frame": "_envelope",
+    "parse_message": "_envelope",
+}
+
+__all__ = [
+    "Batch",
+    "DecodeError",
+    "Frame",
+    "JsonError",
+    "LineSplitter",
+    "Malformed",
+    "checked_copy",
+    "decode",
+    "dump_message",
+    "dumps",
+    "encode",
+    "loads",
+    "message_to_json",
+    "parse_frame",
+    "parse_message",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    found = getattr(import_module(f".{module}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

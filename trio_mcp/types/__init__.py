@@ -1,0 +1,790 @@
+"""Everything that travels, as plain values.
+
+One set of classes serves all revisions of the protocol. They are frozen and take keyword
+arguments; attributes are in snake_case, ``_meta`` is `meta`, and members that nobody knows are
+in `extra`. What a revision lacks is not written when that revision is spoken.
+
+Names load on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from ._base import JsonObject as JsonObject
+    from ._base import JsonValue as JsonValue
+    from ._base import UNSET as UNSET
+    from ._base import Unset as Unset
+    from ._base import WireModel as WireModel
+    from ._base import wire_field as wire_field
+    from ._base import wire_model as wire_model
+    from ._capabilities import ClientCapabilities as ClientCapabilities
+    from ._capabilities import CompletionsCapability as CompletionsCapability
+    from ._capabilities import ElicitationCapability as ElicitationCapability
+    from ._capabilities import FormElicitationCapability as FormElicitationCapability
+    from ._capabilities import LoggingCapability as LoggingCapability
+    from ._capabilities import PromptsCapability as PromptsCapability
+    from ._capabilities import ResourcesCapability as ResourcesCapability
+    from ._capabilities import RootsCapability as RootsCapability
+    from ._capabilities import SamplingCapability as SamplingCapability
+    from ._capabilities import SamplingContextCapability as SamplingContextCapability
+    from ._capabilities import SamplingToolsCapability as SamplingToolsCapability
+    from ._capabilities import ServerCapabilities as ServerCapabilities
+    from ._capabilities import ToolsCapability as ToolsCapability
+    from ._capabilities import UrlElicitationCapability as UrlElicitationCapability
+    from ._common import BaseMetadata as BaseMetadata
+    from ._common import CacheableResult as CacheableResult
+    from ._common import EmptyResult as EmptyResult
+    from ._common import InputResponseRequestParams as InputResponseRequestParams
+    from ._common import Notification as Notification
+    from ._common import NotificationParams as NotificationParams
+    from ._common import PaginatedRequest as PaginatedRequest
+    from ._common import PaginatedRequestParams as PaginatedRequestParams
+    from ._common import PaginatedResult as PaginatedResult
+    from ._common import Request as Request
+    from ._common import RequestParams as RequestParams
+    from ._common import RequestParamsMeta as RequestParamsMeta
+    from ._common import Result as Result
+    from ._completion import CompleteRequest as CompleteRequest
+    from ._completion import CompleteRequestParams as CompleteRequestParams
+    from ._completion import CompleteResult as CompleteResult
+    from ._completion import Completion as Completion
+    from ._completion import CompletionArgument as CompletionArgument
+    from ._completion import CompletionContext as CompletionContext
+    from ._constants import CLIENT_CAPABILITIES_META_KEY as CLIENT_CAPABILITIES_META_KEY
+    from ._constants import CLIENT_INFO_META_KEY as CLIENT_INFO_META_KEY
+    from ._constants import CONNECTION_CLOSED as CONNECTION_CLOSED
+    from ._constants import CORE_RESULT_TYPES as CORE_RESULT_TYPES
+    from ._constants import DEFAULT_NEGOTIATED_VERSION as DEFAULT_NEGOTIATED_VERSION
+    from ._constants import HEADER_MISMATCH as HEADER_MISMATCH
+    from ._constants import INTERNAL_ERROR as INTERNAL_ERROR
+    from ._constants import INVALID_PARAMS as INVALID_PARAMS
+    from ._constants import INVALID_REQUEST as INVALID_REQUEST
+    from ._constants import JSONRPC_VERSION as JSONRPC_VERSION
+    from ._constants import LOG_LEVEL_META_KEY as LOG_LEVEL_META_KEY
+    from ._constants import METHOD_NOT_FOUND as METHOD_NOT_FOUND
+    from ._constants import MISSING_REQUIRED_CLIENT_CAPABILITY as MISSING_REQUIRED_CLIENT_CAPABILITY
+    from ._constants import PARSE_ERROR as PARSE_ERROR
+    from ._constants import PROTOCOL_VERSION_META_KEY as PROTOCOL_VERSION_META_KEY
+    from ._constants import RELATED_TASK_META_KEY as RELATED_TASK_META_KEY
+    from ._constants import REQUEST_TIMEOUT as REQUEST_TIMEOUT
+    from ._constants import RESOURCE_NOT_FOUND as RESOURCE_NOT_FOUND
+    from ._constants import SERVER_BUSY as SERVER_BUSY
+    from ._constants import SERVER_INFO_META_KEY as SERVER_INFO_META_KEY
+    from ._constants import SUBSCRIPTION_ID_META_KEY as SUBSCRIPTION_ID_META_KEY
+    from ._constants import UNSUPPORTED_PROTOCOL_VERSION as UNSUPPORTED_PROTOCOL_VERSION
+    from ._constants import URL_ELICITATION_REQUIRED as URL_ELICITATION_REQUIRED
+    from ._content import Annotations as Annotations
+    from ._content import AudioContent as AudioContent
+    from ._content import BlobResourceContents as BlobResourceContents
+    from ._content import EmbeddedResource as EmbeddedResource
+    from ._content import ImageContent as ImageContent
+    from ._content import ResourceContents as ResourceContents
+    from ._content import TextContent as TextContent
+    from ._content import TextResourceContents as TextResourceContents
+    from ._content_block import ContentBlock as ContentBlock
+    from ._elicitation import ElicitCompleteNotification as ElicitCompleteNotification
+    from ._elicitation import ElicitCompleteNotificationParams as ElicitCompleteNotificationParams
+    from ._elicitation import ElicitRequest as ElicitRequest
+    from ._elicitation import ElicitRequestFormParams as ElicitRequestFormParams
+    from ._elicitation import ElicitRequestParams as ElicitRequestParams
+    from ._elicitation import ElicitRequestURLParams as ElicitRequestURLParams
+    from ._elicitation import ElicitResult as ElicitResult
+    from ._error_data import ElicitationRequiredErrorData as ElicitationRequiredErrorData
+    from ._error_data import MissingRequiredClientCapabilityErrorData as MissingRequiredClientCapabilityErrorData
+    from ._error_data import UnsupportedProtocolVersionErrorData as UnsupportedProtocolVersionErrorData
+    from ._icons import Icon as Icon
+    from ._icons import Implementation as Implementation
+    from ._input_required import InputRequest as InputRequest
+    from ._input_required import InputRequests as InputRequests
+    from ._input_required import InputRequiredResult as InputRequiredResult
+    from ._input_required import InputResponse as InputResponse
+    from ._input_required import InputResponses as InputResponses
+    from ._lifecycle import DiscoverRequest as DiscoverRequest
+    from ._lifecycle import DiscoverResult as DiscoverResult
+    from ._lifecycle import InitializeRequest as InitializeRequest
+    from ._lifecycle import InitializeRequestParams as InitializeRequestParams
+    from ._lifecycle import InitializeResult as InitializeResult
+    from ._lifecycle import InitializedNotification as InitializedNotification
+    from ._lifecycle import PingRequest as PingRequest
+    from ._literals import ElicitRequestedSchema as ElicitRequestedSchema
+    from ._literals import IconTheme as IconTheme
+    from ._literals import IncludeContext as IncludeContext
+    from ._literals import LoggingLevel as LoggingLevel
+    from ._literals import ProgressToken as ProgressToken
+    from ._literals import RequestId as RequestId
+    from ._literals import ResultType as ResultType
+    from ._literals import Role as Role
+    from ._literals import SamplingRole as SamplingRole
+    from ._literals import StopReason as StopReason
+    from ._literals import TaskStatus as TaskStatus
+    from ._logging import LoggingMessageNotification as LoggingMessageNotification
+    from ._logging import LoggingMessageNotificationParams as LoggingMessageNotificationParams
+    from ._logging import SetLevelRequest as SetLevelRequest
+    from ._logging import SetLevelRequestParams as SetLevelRequestParams
+    from ._methods import METHODS as METHODS
+    from ._methods import Method as Method
+    from ._methods import Side as Side
+    from ._notices import CancelledNotification as CancelledNotification
+    from ._notices import CancelledNotificationParams as CancelledNotificationParams
+    from ._notices import ProgressNotification as ProgressNotification
+    from ._notices import ProgressNotificationParams as ProgressNotificationParams
+    from ._prompts import GetPromptRequest as GetPromptRequest
+    from ._prompts import GetPromptRequestParams as GetPromptRequestParams
+    from ._prompts import GetPromptResult as GetPromptResult
+    from ._prompts import ListPromptsRequest as ListPromptsRequest
+    from ._prompts import ListPromptsResult as ListPromptsResult
+    from ._prompts import Prompt as Prompt
+    from ._prompts import PromptArgument as PromptArgument
+    from ._prompts import PromptListChangedNotification as PromptListChangedNotification
+    from ._prompts import PromptMessage as PromptMessage
+    from ._prompts import PromptReference as PromptReference
+    from ._resource_requests import ListResourceTemplatesRequest as ListResourceTemplatesRequest
+    from ._resource_requests import ListResourceTemplatesResult as ListResourceTemplatesResult
+    from ._resource_requests import ListResourcesRequest as ListResourcesRequest
+    from ._resource_requests import ListResourcesResult as ListResourcesResult
+    from ._resource_requests import ReadResourceRequest as ReadResourceRequest
+    from ._resource_requests import ReadResourceRequestParams as ReadResourceRequestParams
+    from ._resource_requests import ReadResourceResult as ReadResourceResult
+    from ._resource_requests import ResourceListChangedNotification as ResourceListChangedNotification
+    from ._resource_requests import ResourceUpdatedNotification as ResourceUpdatedNotification
+    from ._resource_requests import ResourceUpdatedNotificationParams as ResourceUpdatedNotificationParams
+    from ._resource_requests import SubscribeRequest as SubscribeRequest
+    from ._resource_requests import SubscribeRequestParams as SubscribeRequestParams
+    from ._resource_requests import UnsubscribeRequest as UnsubscribeRequest
+    from ._resource_requests import UnsubscribeRequestParams as UnsubscribeRequestParams
+    from ._resources import Resource as Resource
+    from ._resources import ResourceLink as ResourceLink
+    from ._resources import ResourceTemplate as ResourceTemplate
+    from ._resources import ResourceTemplateReference as ResourceTemplateReference
+    from ._revisions import HANDSHAKE_PROTOCOL_VERSIONS as HANDSHAKE_PROTOCOL_VERSIONS
+    from ._revisions import KNOWN_PROTOCOL_VERSIONS as KNOWN_PROTOCOL_VERSIONS
+    from ._revisions import KNOWN_REVISIONS as KNOWN_REVISIONS
+    from ._revisions import LATEST_HANDSHAKE as LATEST_HANDSHAKE
+    from ._revisions import LATEST_HANDSHAKE_VERSION as LATEST_HANDSHAKE_VERSION
+    from ._revisions import LATEST_MODERN as LATEST_MODERN
+    from ._revisions import LATEST_MODERN_VERSION as LATEST_MODERN_VERSION
+    from ._revisions import LATEST_PROTOCOL_VERSION as LATEST_PROTOCOL_VERSION
+    from ._revisions import MODERN_PROTOCOL_VERSIONS as MODERN_PROTOCOL_VERSIONS
+    from ._revisions import OLDEST_SUPPORTED_VERSION as OLDEST_SUPPORTED_VERSION
+    from ._revisions import Revision as Revision
+    from ._revisions import SUPPORTED_PROTOCOL_VERSIONS as SUPPORTED_PROTOCOL_VERSIONS
+    from ._revisions import is_version_at_least as is_version_at_least
+    from ._revisions import revision_for as revision_for
+    from ._roots import ListRootsRequest as ListRootsRequest
+    from ._roots import ListRootsResult as ListRootsResult
+    from ._roots import Root as Root
+    from ._roots import RootsListChangedNotification as RootsListChangedNotification
+    from ._sampling import CreateMessageRequest as CreateMessageRequest
+    from ._sampling import CreateMessageRequestParams as CreateMessageRequestParams
+    from ._sampling import CreateMessageResult as CreateMessageResult
+    from ._sampling import CreateMessageResultWithTools as CreateMessageResultWithTools
+    from ._sampling import ModelHint as ModelHint
+    from ._sampling import ModelPreferences as ModelPreferences
+    from ._sampling import SamplingContent as SamplingContent
+    from ._sampling import SamplingMessage as SamplingMessage
+    from ._sampling import SamplingMessageContentBlock as SamplingMessageContentBlock
+    from ._sampling import ToolChoice as ToolChoice
+    from ._sampling import ToolResultContent as ToolResultContent
+    from ._sampling import ToolUseContent as ToolUseContent
+    from ._subscriptions import SubscriptionFilter as SubscriptionFilter
+    from ._subscriptions import SubscriptionsAcknowledgedNotification as SubscriptionsAcknowledgedNotification
+    from ._subscriptions import SubscriptionsAcknowledgedNotificationParams as SubscriptionsAcknowledgedNotificationParams
+    from ._subscriptions import SubscriptionsListenRequest as SubscriptionsListenRequest
+    from ._subscriptions import SubscriptionsListenRequestParams as SubscriptionsListenRequestParams
+    from ._subscriptions import SubscriptionsListenResult as SubscriptionsListenResult
+    from ._task_capabilities import ClientTasksCapability as ClientTasksCapability
+    from ._task_capabilities import ClientTasksRequestsCapability as ClientTasksRequestsCapability
+    from ._task_capabilities import ServerTasksCapability as ServerTasksCapability
+    from ._task_capabilities import ServerTasksRequestsCapability as ServerTasksRequestsCapability
+    from ._task_capabilities import TasksCallCapability as TasksCallCapability
+    from ._task_capabilities import TasksCancelCapability as TasksCancelCapability
+    from ._task_capabilities import TasksCreateElicitationCapability as TasksCreateElicitationCapability
+    from ._task_capabilities import TasksCreateMessageCapability as TasksCreateMessageCapability
+    from ._task_capabilities import TasksElicitationCapability as TasksElicitationCapability
+    from ._task_capabilities import TasksListCapability as TasksListCapability
+    from ._task_capabilities import TasksSamplingCapability as TasksSamplingCapability
+    from ._task_capabilities import TasksToolsCapability as TasksToolsCapability
+    from ._tasks import CancelTaskRequest as CancelTaskRequest
+    from ._tasks import CancelTaskRequestParams as CancelTaskRequestParams
+    from ._tasks import CancelTaskResult as CancelTaskResult
+    from ._tasks import CreateTaskResult as CreateTaskResult
+    from ._tasks import GetTaskPayloadRequest as GetTaskPayloadRequest
+    from ._tasks import GetTaskPayloadRequestParams as GetTaskPayloadRequestParams
+    from ._tasks import GetTaskPayloadResult as GetTaskPayloadResult
+    from ._tasks import GetTaskRequest as GetTaskRequest
+    from ._tasks import GetTaskRequestParams as GetTaskRequestParams
+    from ._tasks import GetTaskResult as GetTaskResult
+    from ._tasks import ListTasksRequest as ListTasksRequest
+    from ._tasks import ListTasksResult as ListTasksResult
+    from ._tasks import RelatedTaskMetadata as RelatedTaskMetadata
+    from ._tasks import Task as Task
+    from ._tasks import TaskMetadata as TaskMetadata
+    from ._tasks import TaskStatusNotification as TaskStatusNotification
+    from ._tasks import TaskStatusNotificationParams as TaskStatusNotificationParams
+    from ._tools import CallToolRequest as CallToolRequest
+    from ._tools import CallToolRequestParams as CallToolRequestParams
+    from ._tools import CallToolResult as CallToolResult
+    from ._tools import ListToolsRequest as ListToolsRequest
+    from ._tools import ListToolsResult as ListToolsResult
+    from ._tools import Tool as Tool
+    from ._tools import ToolAnnotations as ToolAnnotations
+    from ._tools import ToolExecution as ToolExecution
+    from ._tools import ToolListChangedNotification as ToolListChangedNotification
+    from ._unions import ClientNotification as ClientNotification
+    from ._unions import ClientRequest as ClientRequest
+    from ._unions import ClientResult as ClientResult
+    from ._unions import ServerNotification as ServerNotification
+    from ._unions import ServerRequest as ServerRequest
+    from ._unions import ServerResult as ServerResult
+    from .jsonrpc import ErrorData as ErrorData
+    from .jsonrpc import JSONRPCError as JSONRPCError
+    from .jsonrpc import JSONRPCMessage as JSONRPCMessage
+    from .jsonrpc import JSONRPCNotification as JSONRPCNotification
+    from .jsonrpc import JSONRPCRequest as JSONRPCRequest
+    from .jsonrpc import JSONRPCResponse as JSONRPCResponse
+
+_MODULES: Final = {
+    "_base": (
+        "JsonObject",
+        "JsonValue",
+        "UNSET",
+        "Unset",
+        "WireModel",
+        "wire_field",
+        "wire_model",
+    ),
+    "_capabilities": (
+        "ClientCapabilities",
+        "CompletionsCapability",
+        "ElicitationCapability",
+        "FormElicitationCapability",
+        "LoggingCapability",
+        "PromptsCapability",
+        "ResourcesCapability",
+        "RootsCapability",
+        "SamplingCapability",
+        "SamplingContextCapability",
+        "SamplingToolsCapability",
+        "ServerCapabilities",
+        "ToolsCapability",
+        "UrlElicitationCapability",
+    ),
+    "_common": (
+        "BaseMetadata",
+        "CacheableResult",
+        "EmptyResult",
+        "InputResponseRequestParams",
+        "Notification",
+        "NotificationParams",
+        "PaginatedRequest",
+        "PaginatedRequestParams",
+        "PaginatedResult",
+        "Request",
+        "RequestParams",
+        "RequestParamsMeta",
+        "Result",
+    ),
+    "_completion": (
+        "CompleteRequest",
+        "CompleteRequestParams",
+        "CompleteResult",
+        "Completion",
+        "CompletionArgument",
+        "CompletionContext",
+    ),
+    "_constants": (
+        "CLIENT_CAPABILITIES_META_KEY",
+        "CLIENT_INFO_META_KEY",
+        "CONNECTION_CLOSED",
+        "CORE_RESULT_TYPES",
+        "DEFAULT_NEGOTIATED_VERSION",
+        "HEADER_MISMATCH",
+        "INTERNAL_ERROR",
+        "INVALID_PARAMS",
+        "INVALID_REQUEST",
+        "JSONRPC_VERSION",
+        "LOG_LEVEL_META_KEY",
+        "METHOD_NOT_FOUND",
+        "MISSING_REQUIRED_CLIENT_CAPABILITY",
+        "PARSE_ERROR",
+        "PROTOCOL_VERSION_META_KEY",
+        "RELATED_TASK_META_KEY",
+        "REQUEST_TIMEOUT",
+        "RESOURCE_NOT_FOUND",
+        "SERVER_BUSY",
+        "SERVER_INFO_META_KEY",
+        "SUBSCRIPTION_ID_META_KEY",
+        "UNSUPPORTED_PROTOCOL_VERSION",
+        "URL_ELICITATION_REQUIRED",
+    ),
+    "_content": (
+        "Annotations",
+        "AudioContent",
+        "BlobResourceContents",
+        "EmbeddedResource",
+        "ImageContent",
+        "ResourceContents",
+        "TextContent",
+        "TextResourceContents",
+    ),
+    "_content_block": (
+        "ContentBlock",
+    ),
+    "_elicitation": (
+        "ElicitCompleteNotification",
+        "ElicitCompleteNotificationParams",
+        "ElicitRequest",
+        "ElicitRequestFormParams",
+        "ElicitRequestParams",
+        "ElicitRequestURLParams",
+        "ElicitResult",
+    ),
+    "_error_data": (
+        "ElicitationRequiredErrorData",
+        "MissingRequiredClientCapabilityErrorData",
+        "UnsupportedProtocolVersionErrorData",
+    ),
+    "_icons": (
+        "Icon",
+        "Implementation",
+    ),
+    "_input_required": (
+        "InputRequest",
+        "InputRequests",
+        "InputRequiredResult",
+        "InputResponse",
+        "InputResponses",
+    ),
+    "_lifecycle": (
+        "DiscoverRequest",
+        "DiscoverResult",
+        "InitializeRequest",
+        "InitializeRequestParams",
+        "InitializeResult",
+        "InitializedNotification",
+        "PingRequest",
+    ),
+    "_literals": (
+        "ElicitRequestedSchema",
+        "IconTheme",
+        "IncludeContext",
+        "LoggingLevel",
+        "ProgressToken",
+        "RequestId",
+        "ResultType",
+        "Role",
+        "SamplingRole",
+        "StopReason",
+        "TaskStatus",
+    ),
+    "_logging": (
+        "LoggingMessageNotification",
+        "LoggingMessageNotificationParams",
+        "SetLevelRequest",
+        "SetLevelRequestParams",
+    ),
+    "_methods": (
+        "METHODS",
+        "Method",
+        "Side",
+    ),
+    "_notices": (
+        "CancelledNotification",
+        "CancelledNotificationParams",
+        "ProgressNotification",
+        "ProgressNotificationParams",
+    ),
+    "_prompts": (
+        "GetPromptRequest",
+        "GetPromptRequestParams",
+        "GetPromptResult",
+        "ListPromptsRequest",
+        "ListPromptsResult",
+        "Prompt",
+        "PromptArgument",
+        "PromptListChangedNotification",
+        "PromptMessage",
+        "PromptReference",
+    ),
+    "_resource_requests": (
+        "ListResourceTemplatesRequest",
+        "ListResourceTemplatesResult",
+        "ListResourcesRequest",
+        "ListResourcesResult",
+        "ReadResourceRequest",
+        "ReadResourceRequestParams",
+        "ReadResourceResult",
+        "ResourceListChangedNotification",
+        "ResourceUpdatedNotification",
+        "ResourceUpdatedNotificationParams",
+        "SubscribeRequest",
+        "SubscribeRequestParams",
+        "UnsubscribeRequest",
+        "UnsubscribeRequestParams",
+    ),
+    "_resources": (
+        "Resource",
+        "ResourceLink",
+        "ResourceTemplate",
+        "ResourceTemplateReference",
+    ),
+    "_revisions": (
+        "HANDSHAKE_PROTOCOL_VERSIONS",
+        "KNOWN_PROTOCOL_VERSIONS",
+        "KNOWN_REVISIONS",
+        "LATEST_HANDSHAKE",
+        "LATEST_HANDSHAKE_VERSION",
+        "LATEST_MODERN",
+        "LATEST_MODERN_VERSION",
+        "LATEST_PROTOCOL_VERSION",
+        "MODERN_PROTOCOL_VERSIONS",
+        "OLDEST_SUPPORTED_VERSION",
+        "Revision",
+        "SUPPORTED_PROTOCOL_VERSIONS",
+        "is_version_at_least",
+        "revision_for",
+    ),
+    "_roots": (
+        "ListRootsRequest",
+        "ListRootsResult",
+        "Root",
+        "RootsListChangedNotification",
+    ),
+    "_sampling": (
+        "CreateMessageRequest",
+        "CreateMessageRequestParams",
+        "CreateMessageResult",
+        "CreateMessageResultWithTools",
+        "ModelHint",
+        "ModelPreferences",
+        "SamplingContent",
+        "SamplingMessage",
+        "SamplingMessageContentBlock",
+        "ToolChoice",
+        "ToolResultContent",
+        "ToolUseContent",
+    ),
+    "_subscriptions": (
+        "SubscriptionFilter",
+        "SubscriptionsAcknowledgedNotification",
+        "SubscriptionsAcknowledgedNotificationParams",
+        "SubscriptionsListenRequest",
+        "SubscriptionsListenRequestParams",
+        "SubscriptionsListenResult",
+    ),
+    "_task_capabilities": (
+        "ClientTasksCapability",
+        "ClientTasksRequestsCapability",
+        "ServerTasksCapability",
+        "ServerTasksRequestsCapability",
+        "TasksCallCapability",
+        "TasksCancelCapability",
+        "TasksCreateElicitationCapability",
+        "TasksCreateMessageCapability",
+        "TasksElicitationCapability",
+        "TasksListCapability",
+        "TasksSamplingCapability",
+        "TasksToolsCapability",
+    ),
+    "_tasks": (
+        "CancelTaskRequest",
+        "CancelTaskRequestParams",
+        "CancelTaskResult",
+        "CreateTaskResult",
+        "GetTaskPayloadRequest",
+        "GetTaskPayloadRequestParams",
+        "GetTaskPayloadResult",
+        "GetTaskRequest",
+        "GetTaskRequestParams",
+        "GetTaskResult",
+        "ListTasksRequest",
+        "ListTasksResult",
+        "RelatedTaskMetadata",
+        "Task",
+        "TaskMetadata",
+        "TaskStatusNotification",
+        "TaskStatusNotificationParams",
+    ),
+    "_tools": (
+        "CallToolRequest",
+        "CallToolRequestParams",
+        "CallToolResult",
+        "ListToolsRequest",
+        "ListToolsResult",
+        "Tool",
+        "ToolAnnotations",
+        "ToolExecution",
+        "ToolListChangedNotification",
+    ),
+    "_unions": (
+        "ClientNotification",
+        "ClientRequest",
+        "ClientResult",
+        "ServerNotification",
+        "ServerRequest",
+        "ServerResult",
+    ),
+    "jsonrpc": (
+        "ErrorData",
+        "JSONRPCError",
+        "JSONRPCMessage",
+        "JSONRPCNotification",
+        "JSONRPCRequest",
+        "JSONRPCResponse",
+    ),
+}
+"""Where each name lives."""
+
+_MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "Annotations",
+    "AudioContent",
+    "BaseMetadata",
+    "BlobResourceContents",
+    "CLIENT_CAPABILITIES_META_KEY",
+    "CLIENT_INFO_META_KEY",
+    "CONNECTION_CLOSED",
+    "CORE_RESULT_TYPES",
+    "CacheableResult",
+    "CallToolRequest",
+    "CallToolRequestParams",
+    "CallToolResult",
+    "CancelTaskRequest",
+    "CancelTaskRequestParams",
+    "CancelTaskResult",
+    "CancelledNotification",
+    "CancelledNotificationParams",
+    "ClientCapabilities",
+    "ClientNotification",
+    "ClientRequest",
+    "ClientResult",
+    "ClientTasksCapability",
+    "ClientTasksRequestsCapability",
+    "CompleteRequest",
+    "CompleteRequestParams",
+    "CompleteResult",
+    "Completion",
+    "CompletionArgument",
+    "CompletionContext",
+    "CompletionsCapability",
+    "ContentBlock",
+    "CreateMessageRequest",
+    "CreateMessageRequestParams",
+    "CreateMessageResult",
+    "CreateMessageResultWithTools",
+    "CreateTaskResult",
+    "DEFAULT_NEGOTIATED_VERSION",
+    "DiscoverRequest",
+    "DiscoverResult",
+    "ElicitCompleteNotification",
+    "ElicitCompleteNotificationParams",
+    "ElicitRequest",
+    "ElicitRequestFormParams",
+    "ElicitRequestParams",
+    "ElicitRequestURLParams",
+    "ElicitRequestedSchema",
+    "ElicitResult",
+    "ElicitationCapability",
+    "ElicitationRequiredErrorData",
+    "EmbeddedResource",
+    "EmptyResult",
+    "ErrorData",
+    "FormElicitationCapability",
+    "GetPromptRequest",
+    "GetPromptRequestParams",
+    "GetPromptResult",
+    "GetTaskPayloadRequest",
+    "GetTaskPayloadRequestParams",
+    "GetTaskPayloadResult",
+    "GetTaskRequest",
+    "GetTaskRequestParams",
+    "GetTaskResult",
+    "HANDSHAKE_PROTOCOL_VERSIONS",
+    "HEADER_MISMATCH",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "Icon",
+    "IconTheme",
+    "ImageContent",
+    "Implementation",
+    "IncludeContext",
+    "InitializeRequest",
+    "InitializeRequestParams",
+    "InitializeResult",
+    "InitializedNotification",
+    "InputRequest",
+    "InputRequests",
+    "InputRequiredResult",
+    "InputResponse",
+    "InputResponseRequestParams",
+    "InputResponses",
+    "JSONRPCError",
+    "JSONRPCMessage",
+    "JSONRPCNotification",
+    "JSONRPCRequest",
+    "JSONRPCResponse",
+    "JSONRPC_VERSION",
+    "JsonObject",
+    "JsonValue",
+    "KNOWN_PROTOCOL_VERSIONS",
+    "KNOWN_REVISIONS",
+    "LATEST_HANDSHAKE",
+    "LATEST_HANDSHAKE_VERSION",
+    "LATEST_MODERN",
+    "LATEST_MODERN_VERSION",
+    "LATEST_PROTOCOL_VERSION",
+    "LOG_LEVEL_META_KEY",
+    "ListPromptsRequest",
+    "ListPromptsResult",
+    "ListResourceTemplatesRequest",
+    "ListResourceTemplatesResult",
+    "ListResourcesRequest",
+    "ListResourcesResult",
+    "ListRootsRequest",
+    "ListRootsResult",
+    "ListTasksRequest",
+    "ListTasksResult",
+    "ListToolsRequest",
+    "ListToolsResult",
+    "LoggingCapability",
+    "LoggingLevel",
+    "LoggingMessageNotification",
+    "LoggingMessageNotificationParams",
+    "METHODS",
+    "METHOD_NOT_FOUND",
+    "MISSING_REQUIRED_CLIENT_CAPABILITY",
+    "MODERN_PROTOCOL_VERSIONS",
+    "Method",
+    "MissingRequiredClientCapabilityErrorData",
+    "ModelHint",
+    "ModelPreferences",
+    "Notification",
+    "NotificationParams",
+    "OLDEST_SUPPORTED_VERSION",
+    "PARSE_ERROR",
+    "PROTOCOL_VERSION_META_KEY",
+    "PaginatedRequest",
+    "PaginatedRequestParams",
+    "PaginatedResult",
+    "PingRequest",
+    "ProgressNotification",
+    "ProgressNotificationParams",
+    "ProgressToken",
+    "Prompt",
+    "PromptArgument",
+    "PromptListChangedNotification",
+    "PromptMessage",
+    "PromptReference",
+    "PromptsCapability",
+    "RELATED_TASK_META_KEY",
+    "REQUEST_TIMEOUT",
+    "RESOURCE_NOT_FOUND",
+    "ReadResourceRequest",
+    "ReadResourceRequestParams",
+    "ReadResourceResult",
+    "RelatedTaskMetadata",
+    "Request",
+    "RequestId",
+    "RequestParams",
+    "RequestParamsMeta",
+    "Resource",
+    "ResourceContents",
+    "ResourceLink",
+    "ResourceListChangedNotification",
+    "ResourceTemplate",
+    "ResourceTemplateReference",
+    "ResourceUpdatedNotification",
+    "ResourceUpdatedNotificationParams",
+    "ResourcesCapability",
+    "Result",
+    "ResultType",
+    "Revision",
+    "Role",
+    "Root",
+    "RootsCapability",
+    "RootsListChangedNotification",
+    "SERVER_BUSY",
+    "SERVER_INFO_META_KEY",
+    "SUBSCRIPTION_ID_META_KEY",
+    "SUPPORTED_PROTOCOL_VERSIONS",
+    "SamplingCapability",
+    "SamplingContent",
+    "SamplingContextCapability",
+    "SamplingMessage",
+    "SamplingMessageContentBlock",
+    "SamplingRole",
+    "SamplingToolsCapability",
+    "ServerCapabilities",
+    "ServerNotification",
+    "ServerRequest",
+    "ServerResult",
+    "ServerTasksCapability",
+    "ServerTasksRequestsCapability",
+    "SetLevelRequest",
+    "SetLevelRequestParams",
+    "Side",
+    "StopReason",
+    "SubscribeRequest",
+    "SubscribeRequestParams",
+    "SubscriptionFilter",
+    "SubscriptionsAcknowledgedNotification",
+    "SubscriptionsAcknowledgedNotificationParams",
+    "SubscriptionsListenRequest",
+    "SubscriptionsListenRequestParams",
+    "SubscriptionsListenResult",
+    "Task",
+    "TaskMetadata",
+    "TaskStatus",
+    "TaskStatusNotification",
+    "TaskStatusNotificationParams",
+    "TasksCallCapability",
+    "TasksCancelCapability",
+    "TasksCreateElicitationCapability",
+    "TasksCreateMessageCapability",
+    "TasksElicitationCapability",
+    "TasksListCapability",
+    "TasksSamplingCapability",
+    "TasksToolsCapability",
+    "TextContent",
+    "TextResourceContents",
+    "Tool",
+    "ToolAnnotations",
+    "ToolChoice",
+    "ToolExecution",
+    "ToolListChangedNotification",
+    "ToolResultContent",
+    "ToolUseContent",
+    "ToolsCapability",
+    "UNSET",
+    "UNSUPPORTED_PROTOCOL_VERSION",
+    "URL_ELICITATION_REQUIRED",
+    "Unset",
+    "UnsubscribeRequest",
+    "UnsubscribeRequestParams",
+    "UnsupportedProtocolVersionErrorData",
+    "UrlElicitationCapability",
+    "WireModel",
+    "is_version_at_least",
+    "revision_for",
+    "wire_field",
+    "wire_model",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    found = getattr(import_module(f".{module}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

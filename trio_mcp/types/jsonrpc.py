@@ -1,0 +1,103 @@
+"""JSON-RPC messages as they travel, and the codes of their errors."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, TypeAlias, TypeVar, dataclass_transform
+
+import attrs
+
+from ._constants import CONNECTION_CLOSED as CONNECTION_CLOSED
+from ._constants import HEADER_MISMATCH as HEADER_MISMATCH
+from ._constants import INTERNAL_ERROR as INTERNAL_ERROR
+from ._constants import INVALID_PARAMS as INVALID_PARAMS
+from ._constants import INVALID_REQUEST as INVALID_REQUEST
+from ._constants import JSONRPC_VERSION as JSONRPC_VERSION
+from ._constants import METHOD_NOT_FOUND as METHOD_NOT_FOUND
+from ._constants import MISSING_REQUIRED_CLIENT_CAPABILITY as MISSING_REQUIRED_CLIENT_CAPABILITY
+from ._constants import PARSE_ERROR as PARSE_ERROR
+from ._constants import REQUEST_TIMEOUT as REQUEST_TIMEOUT
+from ._constants import UNSUPPORTED_PROTOCOL_VERSION as UNSUPPORTED_PROTOCOL_VERSION
+from ._constants import URL_ELICITATION_REQUIRED as URL_ELICITATION_REQUIRED
+from ._literals import RequestId as RequestId
+
+__all__ = [
+    "CONNECTION_CLOSED",
+    "HEADER_MISMATCH",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "JSONRPC_VERSION",
+    "METHOD_NOT_FOUND",
+    "MISSING_REQUIRED_CLIENT_CAPABILITY",
+    "PARSE_ERROR",
+    "REQUEST_TIMEOUT",
+    "UNSUPPORTED_PROTOCOL_VERSION",
+    "URL_ELICITATION_REQUIRED",
+    "ErrorData",
+    "JSONRPCError",
+    "JSONRPCMessage",
+    "JSONRPCNotification",
+    "JSONRPCRequest",
+    "JSONRPCResponse",
+    "RequestId",
+]
+
+_T = TypeVar("_T", bound=type)
+_PACKAGE: Final = __name__.rpartition(".")[0]
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def _message(cls: _T) -> _T:
+    made: Any = attrs.frozen(kw_only=True)(cls)
+    made.__module__ = _PACKAGE
+    return made  # type: ignore[no-any-return]  # attrs cannot type a class made of a slotted one
+
+
+@_message
+class JSONRPCRequest:
+    """A call that wants an answer."""
+
+    jsonrpc: Literal["2.0"] = "2.0"
+    id: RequestId
+    method: str
+    params: dict[str, Any] | None = None
+
+
+@_message
+class JSONRPCNotification:
+    """A message that is never answered."""
+
+    jsonrpc: Literal["2.0"] = "2.0"
+    method: str
+    params: dict[str, Any] | None = None
+
+
+@_message
+class JSONRPCResponse:
+    """The answer of a call that worked."""
+
+    jsonrpc: Literal["2.0"] = "2.0"
+    id: RequestId
+    result: dict[str, Any]
+
+
+@_message
+class ErrorData:
+    """What went wrong: a code, one sentence, and details of any JSON type."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+@_message
+class JSONRPCError:
+    """The answer of a call that failed; its id is None where that could not be read."""
+
+    jsonrpc: Literal["2.0"] = "2.0"
+    id: RequestId | None
+    error: ErrorData
+
+
+JSONRPCMessage: TypeAlias = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
+"""Anything that travels as one message."""
