@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import _thread
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import attrs
 import outcome
@@ -66,8 +66,12 @@ def run_within(
 
 
 def _sole_exception(exc: BaseException) -> BaseException:
-    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
-        exc = exc.exceptions[0]
+    if isinstance(exc, BaseExceptionGroup):
+        # isinstance() cannot say what the group holds.
+        inner = cast("BaseExceptionGroup[BaseException]", exc).exceptions
+        if len(inner) == 1:
+            return _sole_exception(inner[0])
+        return cast("BaseException", exc)
     return exc
 
 
