@@ -108,7 +108,8 @@ def fuzz(session: nox.Session) -> None:
     session.install("-e", PACKAGE, *group("tests"))
     if not present("tests/fuzz"):
         session.skip("this tree has no fuzz tests")
-    session.run("pytest", "tests/fuzz", "--fuzz", "-s", *session.posargs)
+    # The last of two options counts.
+    session.run("pytest", "tests/fuzz", "--fuzz-seconds=120", "-s", *session.posargs)
 
 
 @nox.session(venv_backend="none")

@@ -11,6 +11,21 @@ hypothesis.settings.register_profile("trio_mcp", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("trio_mcp")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fuzz-seconds", type=float, help="how long each test in tests/fuzz searches"
+    )
+
+
+@pytest.fixture(scope="session")
+def fuzz_seconds(request: pytest.FixtureRequest) -> float:
+    """How long to search; a test that takes this runs only in ``nox -s fuzz``."""
+    seconds: float | None = request.config.getoption("--fuzz-seconds")
+    if seconds is None:
+        pytest.skip("searches for minutes; run by `nox -s fuzz`")
+    return seconds
+
+
 @pytest.fixture(scope="session")
 def reference_data() -> Path:
     """The folder of published schemas and test suites, which does not ship with the package."""
