@@ -1,0 +1,263 @@
+"""The full engine: jsonschema-rs, which gets everything right and generates no code.
+
+Its verdict is always asked for first (`is_valid` remembers what it found in recursive schemas).
+Only then the fault is described, which can cost far more than the verdict: the engine collects
+every fault of every alternative. So how much is asked depends on the bound of `_cost`.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final
+
+from ._bounds import private_copy
+from ._cost import Costs
+from ._errors import EngineDisagreement, SchemaError
+from ._graph import SchemaGraph
+from ._paths import path_text, quote
+from ._violation import Violation, at, describe_value, violation_of
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+    from trio_mcp.types._base import JsonValue
+
+    from ._dialects import Dialect
+    from ._graph import Node
+
+# The codec lets nothing deeper in. The engine overflows its stack at some 20,000 levels, which
+# only recursive schemas can make it walk.
+MAX_VALUE_DEPTH: Final = 128
+
+# Evaluations that may be spent on all faults, and on the first. One costs up to 15 us there.
+_COLLECTING_BUDGET: Final = 20_000
+_FIRST_BUDGET: Final = 200_000
+# A metaschema's own faults are collected in up to 0.1 s for so many subschemas.
+_DESCRIBED_SUBSCHEMAS: Final = 500
+
+# Regular expressions. Those that are regular run in linear time; look-around and back-references
+# backtrack. Bytes of a compiled pattern; steps.
+_OWN_SIZE: Final = 2 * 1024 * 1024
+_OWN_STEPS: Final = 100_000
+# A peer's: small enough to match a MiB in a blink.
+_PEER_SIZE: Final = 256 * 1024
+_PEER_STEPS: Final = 10_000
+# A backtracking pattern may be tried from each character on, so that time grows with the square.
+MAX_BACKTRACKED_LENGTH: Final = 1_000
+
+
+class FullEngine:
+    """Checks values by the whole of a schema's dialect.
+
+    Args:
+      schema: A private copy.
+      dialect: The dialect it is in.
+      trusted: Whether it was written in this process. A peer's patterns get tighter bounds.
+      where: What the schema belongs to, for errors.
+
+    Raises:
+      SchemaError: if the schema cannot be used.
+
+    """
+
+    def __init__(
+        self, schema: JsonValue, dialect: Dialect, *, trusted: bool, where: str = "schema"
+    ) -> None:
+        # Loaded here: the library takes 6 MB and some 20 ms, and many processes check nothing.
+        import jsonschema_rs
+
+        if not isinstance(schema, (dict, bool)):
+            raise SchemaError(f"expected object or boolean, got {describe_value(schema)}", where=where)
+        _check_valid(schema, dialect, where)
+        graph = SchemaGraph(schema, dialect, where=where)
+        self._costs = Costs(graph)
+        self._costs.check(where=where)
+        self._has_alternatives = graph.has_alternatives
+        self._is_recursive = self._costs.is_recursive
+        if not trusted:
+            schema = _guard_patterns(schema, graph.nodes, dialect, where)
+        engine_class = getattr(jsonschema_rs, dialect.engine_class)
+        try:
+            self._validator: jsonschema_rs.Validator = engine_class(
+                schema,
+                validate_formats=False,
+                offline=True,
+                pattern_options=_pattern_options(trusted=trusted),
+            )
+        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as exc:
+            raise _unusable(exc, schema, where) from exc
+        self._is_valid = self._validator.is_valid
+
+    def accepts(self, value: JsonValue) -> bool:
+        """Whether a value fits."""
+        if self._is_recursive and _is_deep(value):
+            return False
+        return self._is_valid(value)
+
+    def violations(self, value: JsonValue, limit: int) -> list[Violation]:
+        """What is wrong with a value that does not fit: at least one thing."""
+        import jsonschema_rs
+
+        if self._is_recursive and _is_deep(value):
+            return [_too_deep()]
+        size, depth = _measure(value, _FIRST_BUDGET)
+        work = size * self._costs.of_describing(depth)
+        try:
+            if limit > 1 and work <= _COLLECTING_BUDGET:
+                # In the engine's order, which is that of the schema and the same every time.
+                errors = list(self._validator.iter_errors(value))
+                return [violation_of(error, value) for error in errors[:limit]]
+            simple = not self._is_recursive and not self._has_alternatives
+            if simple or work <= _FIRST_BUDGET:
+                self._validator.validate(value)
+        except jsonschema_rs.ValidationError as error:
+            return [violation_of(error, value)]
+        except ValueError:
+            # It refuses to copy a value of more than 250 levels into its error.
+            pass
+        else:
+            if simple or work <= _FIRST_BUDGET:
+                raise EngineDisagreement("a value that does not fit has no fault")
+        return [Violation("", "a value that fits the schema", describe_value(value), "$schema")]
+
+
+def _check_valid(schema: JsonValue, dialect: Dialect, where: str) -> None:
+    """Refuse what the dialect's metaschema refuses."""
+    import jsonschema_rs
+
+    if jsonschema_rs.meta.is_valid(schema):
+        return
+    reason, path = f"is not valid in dialect {dialect.name}", ""
+    if _measure(schema, _DESCRIBED_SUBSCHEMAS)[0] < _DESCRIBED_SUBSCHEMAS:
+        try:
+            jsonschema_rs.meta.validate(schema)
+        except jsonschema_rs.ValidationError as error:
+            violation = violation_of(error, schema)
+            reason, path = f"expected {violation.expected}, got {violation.got}", violation.path
+    raise SchemaError(reason, path=path, where=where)
+
+
+def _unusable(exc: Exception, schema: JsonValue, where: str) -> SchemaError:
+    """The engine's refusal to compile, in our words where they say more."""
+    path = getattr(exc, "instance_path", None) or []
+    if path and ("pattern" in path or "patternProperties" in path):
+        found = path[-1] if path[-1] != "pattern" else at(schema, path)
+        reason = f"{quote(str(found))} is no regular expression that can be used"
+        return SchemaError(reason, path=path_text(path), where=where)
+    return SchemaError(str(exc).partition("\n")[0], path=path_text(path), where=where)
+
+
+def _pattern_options(*, trusted: bool) -> jsonschema_rs.FancyRegexOptions:
+    import jsonschema_rs
+
+    size = _OWN_SIZE if trusted else _PEER_SIZE
+    return jsonschema_rs.FancyRegexOptions(
+        backtrack_limit=_OWN_STEPS if trusted else _PEER_STEPS,
+        size_limit=size,
+        dfa_size_limit=size,
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_linear(pattern: str) -> bool:
+    """Whether the engine matches a pattern without backtracking."""
+    import jsonschema_rs
+
+    options = jsonschema_rs.RegexOptions(size_limit=_PEER_SIZE, dfa_size_limit=_PEER_SIZE)
+    return _compiles(pattern, options)
+
+
+def _compiles(
+    pattern: str, options: jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions
+) -> bool:
+    import jsonschema_rs
+
+    try:
+        jsonschema_rs.Draft202012Validator(
+            {"pattern": pattern}, offline=True, pattern_options=options
+        )
+    except ValueError:
+        return False
+    return True
+
+
+def _guard_patterns(
+    schema: JsonValue, nodes: list[Node], dialect: Dialect, where: str
+) -> JsonValue:
+    """Keep a peer's backtracking patterns away from long strings.
+
+    Returns:
+      The schema itself, or a copy in which such patterns stand behind a check of the length.
+
+    """
+    guarded: JsonValue = None
+    for node in nodes:
+        by_name = node.schema.get("patternProperties")
+        for pattern in by_name if isinstance(by_name, dict) else ():
+            if not _is_linear(pattern):
+                raise _backtracks(pattern, node, "patternProperties", where)
+        pattern = node.schema.get("pattern")
+        if not isinstance(pattern, str) or _is_linear(pattern):
+            continue
+        has_if = dialect.name not in ("draft-04", "draft-06")
+        if not has_if or not _compiles(pattern, _pattern_options(trusted=False)):
+            raise _backtracks(pattern, node, "pattern", where)
+        if guarded is None:
+            guarded = private_copy(schema)
+        place = at(guarded, node.path)
+        del place["pattern"]
+        short = {"maxLength": MAX_BACKTRACKED_LENGTH}
+        place["allOf"] = [
+            *place.get("allOf", ()),
+            {"if": short, "then": {"pattern": pattern}, "else": short},
+        ]
+    return schema if guarded is None else guarded
+
+
+def _backtracks(pattern: str, node: Node, keyword: str, where: str) -> SchemaError:
+    return SchemaError(
+        f"{quote(pattern)} is no regular expression that can be used here",
+        path=path_text((*node.path, keyword)),
+        where=where,
+    )
+
+
+def _is_deep(value: JsonValue) -> bool:
+    level = [value]
+    for _ in range(MAX_VALUE_DEPTH + 1):
+        level = [
+            child
+            for container in level
+            if isinstance(container, (dict, list))
+            for child in (container.values() if isinstance(container, dict) else container)
+            if isinstance(child, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _too_deep() -> Violation:
+    return Violation(
+        path="",
+        expected=f"at most {MAX_VALUE_DEPTH} levels of nesting",
+        got="a deeper value",
+        keyword="$schema",
+    )
+
+
+def _measure(value: JsonValue, enough: int) -> tuple[int, int]:
+    """How many values there are in a value (counting stops at enough), and how deep it is."""
+    size, depth, level = 1, 0, [value]
+    while size < enough:
+        level = [
+            child
+            for container in level
+            if isinstance(container, (dict, list))
+            for child in (container.values() if isinstance(container, dict) else container)
+        ]
+        if not level:
+            break
+        size += len(level)
+        depth += 1
+    return size, depth
