@@ -3,10 +3,11 @@
 ::
 
     MCPError                        an error answer of the peer; a handler may raise it
-    ├── ConnectionLost              the connection ended before the answer      (local)
-    ├── RequestTimeout              ``read_timeout_seconds`` passed             (local)
-    ├── InvalidResponse             the peer's answer is not what its method says (local)
-    ├── NoBackChannelError          this connection has no way to ask the client (local)
+    ├── LocalError                  no peer said so: it happened on this side
+    │   ├── ConnectionLost          the connection ended before the answer
+    │   ├── RequestTimeout          ``read_timeout_seconds`` passed
+    │   └── InvalidResponse         the peer's answer is not what its method says
+    ├── NoBackChannelError          this connection has no way to ask the client
     └── UrlElicitationRequiredError -32042, with the elicitations               (2025-11-25)
 
     MCPServerError                  what a server author's code may raise
@@ -45,6 +46,7 @@ __all__ = [
     "ConnectionLost",
     "InvalidResponse",
     "InvalidSignature",
+    "LocalError",
     "MCPDeprecationWarning",
     "MCPError",
     "MCPServerError",
@@ -107,8 +109,11 @@ class MCPError(Exception):
         return self.message
 
 
-class _LocalError(MCPError):
-    """A failure on this side of the wire. The code serves people who switch on codes."""
+class LocalError(MCPError):
+    """A failure on this side of the wire. The code serves people who switch on codes.
+
+    Never raised itself, and never what an answer of the peer becomes.
+    """
 
     CODE: ClassVar[int]
 
@@ -118,7 +123,7 @@ class _LocalError(MCPError):
         self.args = (message, data)
 
 
-class ConnectionLost(_LocalError):
+class ConnectionLost(LocalError):
     """The connection ended before the answer came, or was already gone.
 
     Attributes:
@@ -150,27 +155,26 @@ class ConnectionLost(_LocalError):
         return copy
 
 
-class RequestTimeout(_LocalError):
+class RequestTimeout(LocalError):
     """No answer came within ``read_timeout_seconds``; the peer was told to stop."""
 
     CODE = REQUEST_TIMEOUT
 
 
-class InvalidResponse(_LocalError):
+class InvalidResponse(LocalError):
     """The peer answered, but not with what the method says."""
 
     CODE = INTERNAL_ERROR
 
 
-class NoBackChannelError(_LocalError):
+class NoBackChannelError(MCPError):
     """A handler wants to ask the client, and this connection cannot carry a question."""
-
-    CODE = INVALID_REQUEST
 
     def __init__(self, method: str) -> None:
         super().__init__(
+            INVALID_REQUEST,
             f"{method}: this connection has no way for the server to ask the client; "
-            "return an InputRequiredResult instead"
+            "return an InputRequiredResult instead",
         )
         self.method = method
         self.args = (method,)

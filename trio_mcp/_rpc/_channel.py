@@ -62,3 +62,35 @@ class Channel(trio.abc.AsyncResource):
 
     def __iter__(self) -> Iterator[Channel]:
         return iter((self, self))
+
+
+class SplitChannel(Channel):
+    """A channel whose two ends were given apart, as ``ClientSession(read, write)`` takes them."""
+
+    __slots__ = ("_receiving", "_sending")
+
+    def __init__(self, receiving: Channel, sending: Channel) -> None:
+        self._receiving = receiving
+        self._sending = sending
+
+    async def receive(self) -> list[Frame]:
+        """See `Channel.receive`."""
+        return await self._receiving.receive()
+
+    async def send(self, messages: list[JSONRPCMessage]) -> None:
+        """See `Channel.send`."""
+        await self._sending.send(messages)
+
+    async def aclose(self) -> None:
+        """Close both ends."""
+        try:
+            await self._sending.aclose()
+        finally:
+            await self._receiving.aclose()
+
+
+def join_ends(read: Channel, write: Channel | None) -> Channel:
+    """Make one channel of what a transport yielded, however it was unpacked."""
+    if write is None or write is read:
+        return read
+    return SplitChannel(read, write)

@@ -1,0 +1,57 @@
+"""``_meta``: what every modern request says of its sender, and the grammar of its keys."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from trio_mcp.types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    LOG_LEVEL_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+)
+
+if TYPE_CHECKING:
+    from trio_mcp.types._base import JsonObject
+
+# Basic protocol, "_meta": dot-joined labels and a slash, then a name.
+_LABEL: Final = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_NAME: Final = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
+_KEY: Final = re.compile(rf"(?:(?P<prefix>{_LABEL}(?:\.{_LABEL})*)/)?{_NAME}")
+_RESERVED_LABELS: Final = frozenset({"modelcontextprotocol", "mcp"})
+
+
+def is_valid_meta_key(key: str) -> bool:
+    """Tell whether a ``_meta`` key follows the grammar of the specification."""
+    return _KEY.fullmatch(key) is not None
+
+
+def is_reserved_meta_key(key: str) -> bool:
+    """Tell whether a key's prefix belongs to the specification (its second label says so)."""
+    match = _KEY.fullmatch(key)
+    if match is None or match["prefix"] is None:
+        return False
+    labels = match["prefix"].split(".")
+    return len(labels) > 1 and labels[1] in _RESERVED_LABELS
+
+
+def is_valid_extension_id(identifier: str) -> bool:
+    """Tell whether an extension's identifier follows the key grammar, prefix included."""
+    match = _KEY.fullmatch(identifier)
+    return match is not None and match["prefix"] is not None and not identifier.endswith("/")
+
+
+def build_client_envelope(
+    version: str, capabilities: JsonObject, client_info: JsonObject | None, log_level: str | None
+) -> JsonObject:
+    """Build the part of ``_meta`` that is the same on each modern request of a client."""
+    envelope: JsonObject = {
+        PROTOCOL_VERSION_META_KEY: version,
+        CLIENT_CAPABILITIES_META_KEY: capabilities,
+    }
+    if client_info is not None:
+        envelope[CLIENT_INFO_META_KEY] = client_info
+    if log_level is not None:
+        envelope[LOG_LEVEL_META_KEY] = log_level
+    return envelope

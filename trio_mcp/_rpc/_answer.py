@@ -1,0 +1,60 @@
+"""The one place where what a handler did becomes an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trio_mcp._codec import checked_copy
+from trio_mcp.errors import LocalError, MCPError
+from trio_mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCResponse
+
+from ._calls import logger
+
+if TYPE_CHECKING:
+    from trio_mcp.types._base import JsonObject
+
+    from ._exchange import Exchange
+    from ._service import Serving
+
+INTERNAL_ERROR_TEXT = "Internal server error"
+
+
+async def answer(serving: Serving, exchange: Exchange) -> JSONRPCResponse | JSONRPCError:
+    """Carry out an accepted request and make its answer.
+
+    Whatever the handler raises is answered; what it returns is checked to be JSON.
+    """
+    try:
+        result: JsonObject = checked_copy(await serving.handle(exchange), "result")
+    except Exception as exc:
+        if serving.raise_exceptions and not isinstance(exc, MCPError):
+            raise
+        return JSONRPCError(id=exchange.id, error=error_for(exc, exchange))
+    return JSONRPCResponse(id=exchange.id, result=result)
+
+
+def error_for(exc: Exception, exchange: Exchange) -> ErrorData:
+    """Turn an exception into the error to answer.
+
+    An `MCPError` is answered as it is. Anything else, and a failure local to this process,
+    is a defect: it is logged with its traceback, and the peer hears only that there was one.
+    """
+    if isinstance(exc, MCPError) and not isinstance(exc, LocalError):
+        try:
+            checked_copy(exc.data, "error.data")
+        except (TypeError, ValueError):
+            _log(exc, exchange)
+            return ErrorData(code=exc.code, message=exc.message)
+        return exc.error
+    _log(exc, exchange)
+    return ErrorData(code=INTERNAL_ERROR, message=INTERNAL_ERROR_TEXT)
+
+
+def _log(exc: Exception, exchange: Exchange) -> None:
+    logger.error(
+        "%s #%r failed",
+        exchange.method,
+        exchange.id,
+        exc_info=exc,
+        extra={"mcp_method": exchange.method, "mcp_request_id": exchange.id},
+    )

@@ -1,0 +1,129 @@
+"""One inbound request, with the place to answer it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from trio_mcp._protocol._ladder import Accepted
+    from trio_mcp.types import RequestId
+    from trio_mcp.types._base import JsonObject
+
+    from ._link import Link
+
+NO_PARAMS: Final[JsonObject] = {}
+
+
+@attrs.frozen
+class Principal:
+    """Who asks, where the carrier knows it: an authenticated user or client.
+
+    Attributes:
+      subject: The stable name of the user or client.
+      details: Whatever the authentication adds (scopes, claims).
+
+    """
+
+    subject: str
+    details: Any = None
+
+
+@attrs.define(eq=False)
+class Exchange:
+    """One inbound request: what was asked, by whom, and the way back.
+
+    Whatever routing an answer, a report or a question needs is this object; nothing of it
+    travels in the metadata of messages.
+
+    Attributes:
+      id: The request's id, as it came.
+      method: The request's method.
+      params: The request's params; empty when there are none. Not to be changed.
+      connection: The server's state of the connection or session it came on.
+      link: To ask the other side within this request, or None where it cannot be asked.
+      headers: Of the HTTP request that carried it, if one did.
+      principal: Who asks, where the carrier knows it.
+      accepted: What the ladder found: revision, meta, declared capabilities.
+      scope: Cancelled when the peer gives the request up, or when the connection ends.
+
+    """
+
+    id: RequestId
+    method: str
+    params: JsonObject
+    connection: Any
+    _send: Callable[[str, JsonObject | None], Awaitable[None]]
+    link: Link | None = None
+    headers: Mapping[str, str] | None = None
+    principal: Principal | None = None
+    accepted: Accepted = attrs.field(init=False)
+    scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
+    closed: bool = False
+    _cancel_reason: str | None = None
+    _last_progress: float = -math.inf
+
+    def cancel(self, reason: str) -> None:
+        """Stop the handler; nothing is sent for this request any more."""
+        if self.closed:
+            return
+        self.closed = True
+        self._cancel_reason = reason
+        self.scope.cancel(reason=reason)
+
+    def give_up(self, reason: str) -> None:
+        """Let the handler run on; nothing is sent for this request any more."""
+        self.closed = True
+        self._cancel_reason = reason
+
+    def close(self) -> None:
+        """The answer is on its way: what a left-over thread still reports goes nowhere."""
+        self.closed = True
+        self._send = _send_nowhere
+
+    @property
+    def cancel_reason(self) -> str | None:
+        """Why this request is cancelled, in words; None while it is not."""
+        if self._cancel_reason is None and trio.current_effective_deadline() == -math.inf:
+            return "the caller was cancelled"
+        return self._cancel_reason
+
+    async def notify(self, method: str, params: JsonObject | None = None) -> None:
+        """Send a notification that belongs to this request, in order.
+
+        Waits while the carrier is full. Does nothing once the request is over.
+        """
+        if self.closed:
+            await trio.lowlevel.checkpoint()
+            return
+        await self._send(method, params)
+
+    async def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell the caller how far the work is (progress).
+
+        Does nothing when the caller did not ask, when the value did not rise since the last
+        report, or once the request is over.
+        """
+        token = self.accepted.progress_token
+        if token is None or not progress > self._last_progress:
+            await trio.lowlevel.checkpoint()
+            return
+        self._last_progress = progress
+        params: JsonObject = {"progressToken": token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None and self.accepted.revision.has_progress_message:
+            params["message"] = message
+        await self.notify("notifications/progress", params)
+
+
+async def _send_nowhere(method: str, params: JsonObject | None) -> None:
+    del method, params
+    await trio.lowlevel.checkpoint()

@@ -1,0 +1,80 @@
+"""What one side uses to reach the other, whatever lies between."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from trio_mcp.types._base import JsonObject
+
+    ProgressFn = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+@attrs.frozen
+class CallOptions:
+    """What a caller knows of one request, and some carriers need.
+
+    Attributes:
+      on_progress: Called in the caller's own task, in order, before the request returns.
+      timeout: Seconds from the moment the request was written, or None for no limit.
+      reset_timeout_on_progress: Let each progress report start the timeout anew.
+      max_total_timeout: Seconds after which even progress no longer helps; ten times the
+          timeout when None.
+      may_cancel: Whether the peer may be told of a cancellation (`initialize`: no).
+      headers: What to mirror in HTTP headers.
+
+    """
+
+    on_progress: ProgressFn | None = None
+    timeout: float | None = None
+    reset_timeout_on_progress: bool = False
+    max_total_timeout: float | None = None
+    may_cancel: bool = True
+    headers: Mapping[str, str] | None = None
+
+
+NO_OPTIONS: Final = CallOptions()
+
+
+class Link(ABC):
+    """One side's way to the other: requests and notifications, as JSON objects.
+
+    Any number of tasks may use a link at once.
+    """
+
+    @abstractmethod
+    async def request(
+        self, method: str, params: JsonObject | None, options: CallOptions = NO_OPTIONS
+    ) -> JsonObject:
+        """Send a request and wait for its result.
+
+        Args:
+          method: Of the request.
+          params: Of the request; the link owns the object from now on, and its ``_meta``.
+          options: Progress callback, timeout and the like.
+
+        Raises:
+          MCPError: if the peer answered with an error.
+          ConnectionLost: if the connection ended before the answer.
+          RequestTimeout: if ``options.timeout`` passed.
+
+        Cancellation:
+          A request that is still queued was never sent. Otherwise the peer is told to stop
+          as soon as the carrier takes the notice, nobody waits for that, and a late answer
+          is dropped.
+
+        """
+
+    @abstractmethod
+    async def notify(self, method: str, params: JsonObject | None = None) -> None:
+        """Send a notification; waits only while the carrier is full.
+
+        Raises:
+          ConnectionLost: if the connection has ended.
+
+        """

@@ -1,0 +1,139 @@
+"""The one writer of a channel, and what waits for it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import trio
+
+from ._nursery import finish_within
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trio_mcp.types import JSONRPCMessage
+
+    from ._channel import Channel
+
+NOTICE_TIMEOUT: Final = 0.5
+"""Seconds that leaving a connection waits for notices (of cancellation) to be written."""
+
+MAX_QUEUED: Final = 256
+"""Messages that may wait for the wire before whoever notifies has to wait, too. Requests do not
+count: each has a caller who waits anyway."""
+
+
+@attrs.define(eq=False)
+class Outgoing:
+    """A message on its way. The writer takes it once and lets go of it."""
+
+    message: JSONRPCMessage | None
+    on_written: Callable[[], None] | None = None
+
+    def withdraw(self) -> bool:
+        """Take the message back; False when the writer has it already."""
+        queued = self.message is not None
+        self.message = None
+        return queued
+
+
+@attrs.define(eq=False)
+class Outbox:
+    """Queues whole messages for one writer task, which takes along all that has queued up.
+
+    Since only that task writes, a caller that is cancelled never leaves half a frame; what
+    is still queued can be withdrawn.
+    """
+
+    _channel: Channel
+    _queue: deque[Outgoing] = attrs.field(factory=deque)
+    _writer: trio.lowlevel.Task | None = None
+    _running: bool = False
+    # True while a frame may be half written: if the writer is cancelled then, nothing may
+    # follow on this channel.
+    _mid_frame: bool = False
+    _room: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
+
+    def put(
+        self, message: JSONRPCMessage, on_written: Callable[[], None] | None = None
+    ) -> Outgoing:
+        """Queue a message behind those that wait already; `on_written` must not raise."""
+        outgoing = Outgoing(message, on_written)
+        self._queue.append(outgoing)
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            trio.lowlevel.reschedule(writer)
+        return outgoing
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    async def wait_room(self, limit: int = MAX_QUEUED) -> None:
+        """Wait while as many messages as the limit wait for the wire. Not a checkpoint."""
+        while len(self._queue) >= limit and self._running:
+            await self._room.park()
+
+    async def run(self) -> None:
+        """Write until cancelled.
+
+        Raises:
+          trio.BrokenResourceError: if the channel no longer takes messages.
+          trio.ClosedResourceError: if it was closed.
+
+        """
+        self._running = True
+        try:
+            while True:
+                if not self._queue:
+                    await self._wait_for_work()
+                await self._send_queued()
+        finally:
+            self._running = False
+            self._room.unpark_all()
+
+    async def finish(self) -> None:
+        """Write what is queued, for at most `NOTICE_TIMEOUT` seconds, also when cancelled."""
+        with finish_within(NOTICE_TIMEOUT):
+            while self._queue and self._running:
+                await self._room.park()
+            if self._queue and not self._mid_frame:
+                try:
+                    await self._send_queued()
+                except (trio.BrokenResourceError, trio.ClosedResourceError):
+                    # Nobody is left to read it.
+                    pass
+
+    async def wait_flushed(self) -> None:
+        """Wait until nothing is queued and nothing is being written, or the writer ended."""
+        while (self._queue or self._mid_frame) and self._running:
+            await self._room.park()
+
+    async def _wait_for_work(self) -> None:
+        def abort(_: object) -> trio.lowlevel.Abort:
+            self._writer = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        self._writer = trio.lowlevel.current_task()
+        await trio.lowlevel.wait_task_rescheduled(abort)
+
+    async def _send_queued(self) -> None:
+        messages: list[JSONRPCMessage] = []
+        taken = list(self._queue)
+        self._queue.clear()
+        for outgoing in taken:
+            if outgoing.message is not None:
+                messages.append(outgoing.message)
+                outgoing.message = None
+            else:
+                outgoing.on_written = None
+        if messages:
+            self._mid_frame = True
+            await self._channel.send(messages)
+            self._mid_frame = False
+        for outgoing in taken:
+            if outgoing.on_written is not None:
+                outgoing.on_written()
+        if self._room:
+            self._room.unpark_all()

@@ -1,0 +1,434 @@
+"""A connection over a channel: both directions of JSON-RPC, multiplexed.
+
+Three tasks in one nursery: a reader, which waits for nothing but the wire; a writer, which
+alone touches the channel's sending end; and a pump for what notifications ask of user code.
+Beside them one task for each request of the peer.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from trio_mcp._codec import Batch, Malformed
+from trio_mcp._protocol._open_requests import OpenRequests
+from trio_mcp._protocol._refusals import duplicate_id, server_busy
+from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
+from trio_mcp.types import (
+    INVALID_REQUEST,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+
+from ._answer import answer, error_for
+from ._calls import Call, cancel_reason, logger, read_progress
+from ._exchange import NO_PARAMS, Exchange
+from ._link import NO_OPTIONS, CallOptions, Link
+from ._nursery import open_background_nursery
+from ._outbox import Outbox
+from ._pump import Pump
+from ._time_limit import TimeLimit
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from trio_mcp._codec import Frame
+    from trio_mcp.types import RequestId
+    from trio_mcp.types._base import JsonObject
+
+    from ._channel import Channel
+    from ._service import Connection, Serving
+
+MAX_IN_FLIGHT: Final = 1_000
+"""Requests of the peer that are handled at once; more wait."""
+
+MAX_BACKLOG: Final = 1_000
+"""Requests of the peer that may wait for that; more are answered `SERVER_BUSY`."""
+
+MAX_UNREAD: Final = 10_000
+"""Messages that may wait for a peer that does not read, before we stop reading, too."""
+
+LOSS_REASON_TIMEOUT: Final = 1.5
+"""Seconds between a failed write and giving up, in which the reader may learn why."""
+
+
+class Peer(Link):
+    """Speaks JSON-RPC with the other side of a channel. Made by `open_peer`."""
+
+    __slots__ = (
+        "__weakref__",
+        "_backlog",
+        "_busy",
+        "_calls",
+        "_channel",
+        "_connection",
+        "_drain_seconds",
+        "_ended",
+        "_idle",
+        "_inbound",
+        "_interrupt_cancelled",
+        "_lost",
+        "_nursery",
+        "_outbox",
+        "_pump",
+        "_serving",
+    )
+
+    def __init__(
+        self,
+        channel: Channel,
+        serving: Serving,
+        *,
+        drain_seconds: float = 0.0,
+        interrupt_cancelled: bool = True,
+    ) -> None:
+        self._channel = channel
+        self._serving = serving
+        self._connection: Connection = serving.connect(self)
+        self._drain_seconds = drain_seconds
+        self._interrupt_cancelled = interrupt_cancelled
+        self._outbox = Outbox(channel)
+        self._pump = Pump()
+        self._calls: OpenRequests[Call] = OpenRequests()
+        self._inbound: OpenRequests[Exchange] = OpenRequests()
+        self._backlog: deque[Exchange] = deque()
+        self._busy = 0
+        self._idle = trio.lowlevel.ParkingLot()
+        self._lost: ConnectionLost | None = None
+        self._ended = trio.Event()
+        self._nursery: trio.Nursery | None = None
+
+    # What this side asks
+
+    async def request(
+        self, method: str, params: JsonObject | None, options: CallOptions = NO_OPTIONS
+    ) -> JsonObject:
+        """See `Link.request`."""
+        if self._lost is not None:
+            raise self._lost.again()
+        call = Call(self._calls.next_id(), method, options)
+        if options.on_progress is not None:
+            params = _with_progress_token(params, call.id)
+        self._calls.open(call.id, call)
+        request = JSONRPCRequest(id=call.id, method=method, params=params)
+        if options.timeout is None:
+            call.outgoing = self._outbox.put(request)
+            return await self._wait(call)
+        with trio.CancelScope() as scope:
+            call.limit = TimeLimit(options, scope)
+            call.outgoing = self._outbox.put(request, call.limit.start)
+            return await self._wait(call)
+        raise RequestTimeout(f"{method}: no answer within {options.timeout:g} s")
+
+    async def _wait(self, call: Call) -> JsonObject:
+        try:
+            return await call.wait()
+        except BaseException as exc:
+            if self._calls.close(call.id) is not None:
+                self._abandon(call, exc)
+            raise
+
+    def _abandon(self, call: Call, exc: BaseException) -> None:
+        if call.outgoing is not None and call.outgoing.withdraw():
+            return
+        if not call.options.may_cancel or self._lost is not None:
+            return
+        self._outbox.put(
+            JSONRPCNotification(
+                method="notifications/cancelled",
+                params={"requestId": call.id, "reason": cancel_reason(exc)},
+            )
+        )
+
+    async def notify(self, method: str, params: JsonObject | None = None) -> None:
+        """See `Link.notify`."""
+        await trio.lowlevel.checkpoint()
+        if self._lost is not None:
+            raise self._lost.again()
+        await self._outbox.wait_room()
+        if self._lost is not None:
+            raise self._lost.again()
+        self._outbox.put(JSONRPCNotification(method=method, params=params))
+
+    # The tasks behind it
+
+    async def run(self) -> None:
+        """Serve the connection until the peer ends it, then finish what it asked for."""
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            nursery.start_soon(self._write, name="MCP writer")
+            nursery.start_soon(self._pump.run, name="MCP notifications")
+            self._lose(await self._read())
+            await self._drain()
+            self._ended.set()
+            for exchange in self._inbound:
+                exchange.cancel("the connection ended")
+            nursery.cancel_scope.cancel(reason="the connection ended")
+
+    async def wait_ended(self) -> ConnectionLost:
+        """Wait until the peer has ended the connection and its requests are over."""
+        await self._ended.wait()
+        assert self._lost is not None
+        return self._lost
+
+    async def finish(self) -> None:
+        """Write the last notices, in bounded time; then all that still wait are told."""
+        if self._lost is None:
+            await self._outbox.finish()
+        self._lose(ConnectionLost("The connection was closed on this side"))
+        self._serving.disconnect(self._connection)
+
+    async def _read(self) -> ConnectionLost:
+        try:
+            while True:
+                for frame in await self._channel.receive():
+                    self._dispatch(frame)
+                if len(self._outbox) > MAX_UNREAD:
+                    await self._outbox.wait_room(MAX_UNREAD)
+        except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError) as exc:
+            return _loss(exc)
+
+    async def _write(self) -> None:
+        try:
+            await self._outbox.run()
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as exc:
+            # The reader may be about to learn more: a process that died closes both pipes.
+            with trio.move_on_after(LOSS_REASON_TIMEOUT):
+                await self._ended.wait()
+            self._lose(_loss(exc))
+
+    async def _drain(self) -> None:
+        """Let running handlers answer, for the agreed time, once no more can be asked."""
+        self._serving.ending(self._connection)
+        with trio.move_on_after(self._drain_seconds):
+            while self._busy:
+                await self._idle.park()
+            await self._outbox.wait_flushed()
+
+    def _lose(self, lost: ConnectionLost) -> None:
+        if self._lost is not None:
+            return
+        self._lost = lost
+        for call in self._calls.drain():
+            call.failed(lost.again())
+
+    # What the peer sends
+
+    def _dispatch(self, frame: Frame) -> None:
+        if isinstance(frame, JSONRPCResponse):
+            call = self._calls.close(frame.id)
+            if call is not None:
+                call.answered(frame.result)
+            else:
+                logger.debug("An answer to no open request was dropped: id %r", frame.id)
+        elif isinstance(frame, JSONRPCRequest):
+            self._receive_request(frame)
+        elif isinstance(frame, JSONRPCNotification):
+            self._receive_notification(frame)
+        elif isinstance(frame, JSONRPCError):
+            self._receive_error(frame)
+        elif isinstance(frame, Malformed):
+            self._receive_malformed(frame)
+        else:
+            self._receive_batch(frame)
+
+    def _receive_error(self, frame: JSONRPCError) -> None:
+        call = None if frame.id is None else self._calls.close(frame.id)
+        if call is not None:
+            call.failed(MCPError.from_error_data(frame.error))
+        else:
+            logger.warning(
+                "The peer reported an error for no open request: %d %s",
+                frame.error.code,
+                frame.error.message,
+            )
+
+    def _receive_malformed(self, frame: Malformed) -> None:
+        if frame.is_response:
+            call = None if frame.id is None else self._calls.close(frame.id)
+            if call is not None:
+                call.failed(InvalidResponse(f"{call.method}: {frame.message}"))
+                return
+        error, callback = self._serving.malformed(self._connection, frame)
+        if error is not None:
+            self._outbox.put(JSONRPCError(id=frame.id, error=error))
+        if callback is not None:
+            self._pump.put(callback)
+
+    def _receive_batch(self, batch: Batch) -> None:
+        revision = self._connection.revision
+        if revision is None or not revision.has_batching:
+            error = ErrorData(
+                code=INVALID_REQUEST, message="Batches are not part of this protocol version"
+            )
+            self._outbox.put(JSONRPCError(id=None, error=error))
+            return
+        for frame in batch.messages:
+            if isinstance(frame, JSONRPCRequest) and frame.method == "initialize":
+                error = ErrorData(
+                    code=INVALID_REQUEST, message="initialize must not be part of a batch"
+                )
+                self._outbox.put(JSONRPCError(id=frame.id, error=error))
+            else:
+                self._dispatch(frame)
+
+    def _receive_request(self, request: JSONRPCRequest) -> None:
+        exchange = Exchange(
+            request.id,
+            request.method,
+            NO_PARAMS if request.params is None else request.params,
+            self._connection,
+            self.notify,
+            self,
+        )
+        if not self._inbound.open(request.id, exchange):
+            self._refuse(request.id, duplicate_id(request.id).error)
+            return
+        try:
+            if not self._serving.accept(exchange):
+                self._inbound.close(request.id)
+                return
+        except Exception as exc:
+            self._inbound.close(request.id)
+            self._refuse(request.id, error_for(exc, exchange))
+            return
+        if self._busy < MAX_IN_FLIGHT:
+            self._start(exchange)
+        elif len(self._backlog) < MAX_BACKLOG:
+            self._backlog.append(exchange)
+        else:
+            self._inbound.close(request.id)
+            self._refuse(request.id, server_busy().error)
+
+    def _refuse(self, request_id: RequestId, error: ErrorData) -> None:
+        self._outbox.put(JSONRPCError(id=request_id, error=error))
+
+    def _receive_notification(self, notification: JSONRPCNotification) -> None:
+        method = notification.method
+        params = NO_PARAMS if notification.params is None else notification.params
+        if method == "notifications/cancelled" and self._receive_cancel(params):
+            return
+        if method == "notifications/progress" and self._receive_progress(params):
+            return
+        callback = self._serving.notified(self._connection, method, params)
+        if callback is not None:
+            self._pump.put(callback)
+
+    def _receive_progress(self, params: JsonObject) -> bool:
+        call = self._calls.get(params.get("progressToken"))
+        report = read_progress(params)
+        if call is None or report is None:
+            return False
+        call.reported(report)
+        return True
+
+    def _receive_cancel(self, params: JsonObject) -> bool:
+        exchange = self._inbound.get(params.get("requestId"))
+        if exchange is None or exchange.method == "initialize":
+            return exchange is not None
+        given = params.get("reason")
+        reason = given if isinstance(given, str) and given else "cancelled by the peer"
+        logger.debug("%s #%r was cancelled: %s", exchange.method, exchange.id, reason)
+        if self._interrupt_cancelled:
+            exchange.cancel(reason)
+        else:
+            exchange.give_up(reason)
+        return True
+
+    # Handling a request
+
+    def _start(self, exchange: Exchange) -> None:
+        assert self._nursery is not None
+        self._busy += 1
+        self._nursery.start_soon(
+            self._serve, exchange, name=f"{exchange.method} #{exchange.id}"
+        )
+
+    async def _serve(self, exchange: Exchange) -> None:
+        message: JSONRPCResponse | JSONRPCError | None = None
+        try:
+            with exchange.scope:
+                message = await answer(self._serving, exchange)
+        except Exception as exc:
+            if self._serving.raise_exceptions:
+                raise
+            # A handler that fails while it is being cancelled: nobody waits for an answer.
+            error_for(exc, exchange)
+        self._inbound.close(exchange.id)
+        if message is None or exchange.closed:
+            self._release()
+            return
+        exchange.close()
+        # The slot is free only when the answer is written, so a peer that does not read
+        # cannot make answers pile up.
+        self._outbox.put(message, self._release)
+
+    def _release(self) -> None:
+        self._busy -= 1
+        while self._backlog and self._busy < MAX_IN_FLIGHT:
+            exchange = self._backlog.popleft()
+            if exchange.closed:
+                self._inbound.close(exchange.id)
+            else:
+                self._start(exchange)
+        if not self._busy:
+            self._idle.unpark_all()
+
+
+@asynccontextmanager
+async def open_peer(
+    channel: Channel,
+    serving: Serving,
+    *,
+    drain_seconds: float = 0.0,
+    interrupt_cancelled: bool = True,
+) -> AsyncGenerator[Peer, None]:
+    """Speak JSON-RPC over a channel for as long as the block lasts.
+
+    Args:
+      channel: Stays the caller's to close.
+      serving: Handles what the peer asks and tells.
+      drain_seconds: How long running handlers may still answer when the peer has said that
+          no more comes.
+      interrupt_cancelled: Whether a cancel of the peer interrupts the handler; otherwise
+          only its answer is dropped.
+
+    Cancellation:
+      Leaving takes at most `NOTICE_TIMEOUT` seconds, in which the last notices are written.
+
+    """
+    peer = Peer(
+        channel, serving, drain_seconds=drain_seconds, interrupt_cancelled=interrupt_cancelled
+    )
+    async with open_background_nursery() as nursery:
+        nursery.start_soon(peer.run, name="MCP connection")
+        try:
+            yield peer
+        finally:
+            await peer.finish()
+
+
+def _with_progress_token(params: JsonObject | None, token: RequestId) -> JsonObject:
+    params = {} if params is None else params
+    meta: Any = params.get("_meta")
+    params["_meta"] = {"progressToken": token} if meta is None else {**meta, "progressToken": token}
+    return params
+
+
+def _loss(exc: BaseException) -> ConnectionLost:
+    if isinstance(exc.__cause__, ConnectionLost):
+        return exc.__cause__
+    if isinstance(exc, trio.EndOfChannel):
+        lost = ConnectionLost("Connection closed: the peer ended it")
+    elif isinstance(exc, trio.ClosedResourceError):
+        lost = ConnectionLost("The connection was closed on this side")
+    else:
+        lost = ConnectionLost(f"Connection closed: {exc or 'it broke'}")
+    lost.__cause__ = exc
+    return lost

@@ -1,0 +1,53 @@
+"""Runs what notifications ask of user code: in order, behind the reader, never in its way."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+import attrs
+import trio
+
+from ._calls import MAX_LAG, logger
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+
+@attrs.define(eq=False)
+class Pump:
+    """A queue of callbacks and the one task that runs them.
+
+    A callback that lags `MAX_LAG` notifications behind loses the oldest, which are counted,
+    and slows nobody else.
+    """
+
+    lost: int = 0
+    _waiting: deque[Callable[[], Awaitable[None]]] = attrs.field(
+        factory=lambda: deque(maxlen=MAX_LAG)
+    )
+    _wakeup: trio.Event = attrs.field(factory=trio.Event)
+
+    def put(self, callback: Callable[[], Awaitable[None]]) -> None:
+        if len(self._waiting) == MAX_LAG:
+            if not self.lost:
+                logger.warning("Notifications are lost: a callback lags %d behind", MAX_LAG)
+            self.lost += 1
+        self._waiting.append(callback)
+        self._wakeup.set()
+
+    async def run(self) -> None:
+        """Run callbacks until cancelled. One that fails is logged, and the next one runs."""
+        while True:
+            await self._wakeup.wait()
+            self._wakeup = trio.Event()
+            while self._waiting:
+                await run_logged(self._waiting.popleft())
+
+
+async def run_logged(callback: Callable[[], Awaitable[None]]) -> None:
+    """Run a callback for a notification; its failure is logged with its traceback."""
+    try:
+        await callback()
+    except Exception:
+        logger.exception("The handler of a notification failed")

@@ -1,0 +1,45 @@
+"""The client: `Client`, and the `ClientSession` below it."""
+
+from __future__ import annotations
+
+from ._callbacks import ClientRequestContext as ClientRequestContext
+from ._callbacks import ElicitationFnT as ElicitationFnT
+from ._callbacks import ListRootsFnT as ListRootsFnT
+from ._callbacks import LoggingFnT as LoggingFnT
+from ._callbacks import MessageHandlerFnT as MessageHandlerFnT
+from ._callbacks import SamplingFnT as SamplingFnT
+from ._client import Client as Client
+from ._client import ConnectMode as ConnectMode
+from ._pages import Pages as Pages
+from ._session import DEFAULT_CLIENT_INFO as DEFAULT_CLIENT_INFO
+from ._session import DISCOVER_TIMEOUT_SECONDS as DISCOVER_TIMEOUT_SECONDS
+from ._session import ClientSession as ClientSession
+
+__all__ = [
+    "DEFAULT_CLIENT_INFO",
+    "DISCOVER_TIMEOUT_SECONDS",
+    "Client",
+    "ClientRequestContext",
+    "ClientSession",
+    "ConnectMode",
+    "ElicitationFnT",
+    "ListRootsFnT",
+    "LoggingFnT",
+    "MessageHandlerFnT",
+    "Pages",
+    "SamplingFnT",
+]
+
+for _public in (
+    Client,
+    ClientRequestContext,
+    ClientSession,
+    ElicitationFnT,
+    ListRootsFnT,
+    LoggingFnT,
+    MessageHandlerFnT,
+    Pages,
+    SamplingFnT,
+):
+    _public.__module__ = __name__
+del _public

@@ -1,0 +1,97 @@
+"""The functions that a client's user gives to be called back, and what they are called with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import attrs
+
+if TYPE_CHECKING:
+    from trio_mcp.types import (
+        CreateMessageRequestParams,
+        CreateMessageResult,
+        CreateMessageResultWithTools,
+        ElicitRequestParams,
+        ElicitResult,
+        ErrorData,
+        ListRootsResult,
+        LoggingMessageNotificationParams,
+        RequestId,
+        ServerNotification,
+    )
+    from trio_mcp.types._base import JsonObject
+
+    from ._session import ClientSession
+
+    IncomingMessage = ServerNotification | Exception
+
+
+@attrs.define(eq=False, kw_only=True)
+class ClientRequestContext:
+    """What a callback knows of the question it answers.
+
+    Attributes:
+      session: The session that the question came on.
+      request_id: The question's id.
+      meta: Its ``_meta``, if it has one.
+
+    """
+
+    session: ClientSession
+    request_id: RequestId
+    meta: JsonObject | None = None
+
+
+class SamplingFnT(Protocol):
+    """Answers ``sampling/createMessage``: asks a model, after whatever consent is needed."""
+
+    async def __call__(
+        self, context: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
+        """Return the model's message, or the error to answer."""
+        ...
+
+
+class ElicitationFnT(Protocol):
+    """Answers ``elicitation/create``: asks the user."""
+
+    async def __call__(
+        self, context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult | ErrorData:
+        """Return what the user did, or the error to answer."""
+        ...
+
+
+class ListRootsFnT(Protocol):
+    """Answers ``roots/list``."""
+
+    async def __call__(self, context: ClientRequestContext) -> ListRootsResult | ErrorData:
+        """Return the roots, or the error to answer."""
+        ...
+
+
+class LoggingFnT(Protocol):
+    """Takes log messages of the server, in order."""
+
+    async def __call__(self, params: LoggingMessageNotificationParams) -> None:
+        """Take one message."""
+        ...
+
+
+class MessageHandlerFnT(Protocol):
+    """Takes every notification of the server, and what arrived and was no message."""
+
+    async def __call__(self, message: IncomingMessage) -> None:
+        """Take one notification; an exception says what was wrong with what arrived."""
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class Callbacks:
+    """The callbacks of one session; each is None where the client does not offer it."""
+
+    sampling: SamplingFnT | None = None
+    elicitation: ElicitationFnT | None = None
+    list_roots: ListRootsFnT | None = None
+    logging: LoggingFnT | None = None
+    message_handler: MessageHandlerFnT | None = None

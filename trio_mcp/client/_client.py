@@ -1,0 +1,408 @@
+"""`Client`: one server, whatever it is reached by."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trio_mcp.types import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from trio_mcp.types._revisions import LATEST_HANDSHAKE
+
+from ._negotiation import negotiate
+from ._pages import Pages
+from ._roads import road_to
+from ._session import ClientSession
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from types import TracebackType
+
+    from trio_mcp._rpc._link import ProgressFn
+    from trio_mcp.types import (
+        CallToolResult,
+        CompleteResult,
+        DiscoverResult,
+        EmptyResult,
+        GetPromptResult,
+        Implementation,
+        InputResponses,
+        ListPromptsResult,
+        ListResourcesResult,
+        ListResourceTemplatesResult,
+        ListToolsResult,
+        LoggingLevel,
+        Prompt,
+        PromptReference,
+        ReadResourceResult,
+        RequestParamsMeta,
+        Resource,
+        ResourceTemplate,
+        ResourceTemplateReference,
+        SamplingCapability,
+        ServerCapabilities,
+        Tool,
+    )
+
+    from ._callbacks import (
+        ElicitationFnT,
+        ListRootsFnT,
+        LoggingFnT,
+        MessageHandlerFnT,
+        SamplingFnT,
+    )
+
+ConnectMode = str
+"""``"auto"``, ``"legacy"``, or the name of a revision."""
+
+
+@attrs.define(eq=False)
+class Client:
+    """Talks to one server, inside ``async with``.
+
+    Any number of tasks may call at once. Leaving the block ends everything that belongs to
+    it, in bounded time; calls that still wait in other tasks fail with `ConnectionLost`.
+
+    Args:
+      server: A `Server` or `MCPServer` of this process, `StdioServerParameters`, or a
+          transport: an async context manager that yields a `Channel` or its two ends.
+      raise_exceptions: For a server of this process: let a defect of a handler reach the
+          caller as it is.
+      read_timeout_seconds: How long each request may wait for its answer; None for no limit.
+          Cancel scopes of Trio work at all times.
+      sampling_callback: And its siblings: answer what the server asks.
+      logging_callback: Takes the server's log messages, in order.
+      log_level: Ask modern servers for log messages, from this level on.
+      message_handler: Takes every notification, and what arrived and was no message.
+      client_info: Who this client says it is.
+      mode: ``"auto"`` probes for a modern server and falls back to ``initialize``;
+          ``"legacy"`` only initializes; the name of a revision pins it (a modern one is
+          adopted without a question).
+      prior_discover: What a modern server answered another time, for a pinned revision.
+
+    Cancellation:
+      Entering may be cancelled at any time. A stdio server that does not go by itself makes
+      leaving take as long as the escalation of `stdio_client`.
+
+    """
+
+    server: Any
+    raise_exceptions: bool = False
+    read_timeout_seconds: float | None = None
+    sampling_callback: SamplingFnT | None = None
+    sampling_capabilities: SamplingCapability | None = None
+    list_roots_callback: ListRootsFnT | None = None
+    logging_callback: LoggingFnT | None = None
+    log_level: LoggingLevel | None = None
+    message_handler: MessageHandlerFnT | None = None
+    client_info: Implementation | None = None
+    mode: ConnectMode = attrs.field(default="auto")
+    prior_discover: DiscoverResult | None = None
+    elicitation_callback: ElicitationFnT | None = None
+    _session: ClientSession | None = attrs.field(default=None, init=False)
+    _block: AbstractAsyncContextManager[ClientSession] | None = attrs.field(
+        default=None, init=False
+    )
+    _verdict: str | None = attrs.field(default=None, init=False)
+
+    @mode.validator
+    def _check_mode(self, attribute: Any, value: Any) -> None:
+        del attribute
+        versions = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
+        if value not in ("auto", "legacy", *versions):
+            raise ValueError(
+                f"mode must be 'auto', 'legacy' or one of {', '.join(versions)}; got {value!r}"
+            )
+
+    async def __aenter__(self) -> Client:
+        if self._block is not None:
+            raise RuntimeError("This client is open already: use one Client per connection")
+        self._block = self._open()
+        try:
+            self._session = await self._block.__aenter__()
+        except BaseException:
+            self._block = None
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        block, self._block = self._block, None
+        if block is None:
+            raise RuntimeError("This client is not open")
+        try:
+            return await block.__aexit__(exc_type, exc_val, exc_tb)
+        finally:
+            self._session = None
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncGenerator[ClientSession, None]:
+        session = ClientSession(
+            read_timeout_seconds=self.read_timeout_seconds,
+            sampling_callback=self.sampling_callback,
+            elicitation_callback=self.elicitation_callback,
+            list_roots_callback=self.list_roots_callback,
+            logging_callback=self.logging_callback,
+            message_handler=self.message_handler,
+            client_info=self.client_info,
+            log_level=self.log_level,
+            sampling_capabilities=self.sampling_capabilities,
+            open_link=road_to(self.server, raise_exceptions=self.raise_exceptions),
+        )
+        async with session:
+            await negotiate(session, self._verdict or self.mode, self.prior_discover)
+            self._remember(session)
+            yield session
+
+    def _remember(self, session: ClientSession) -> None:
+        # Versioning: the verdict about a server's era holds until it stops holding. Opening
+        # this client again asks an older server for nothing that it has not.
+        revision = session.revision
+        if self.mode == "auto" and revision is not None and revision.has_handshake:
+            self._verdict = "legacy" if revision == LATEST_HANDSHAKE else revision.version
+
+    # What is known of the server
+
+    @property
+    def session(self) -> ClientSession:
+        """The session below this client, for its raw verbs.
+
+        Raises:
+          RuntimeError: outside of ``async with``.
+
+        """
+        if self._session is None:
+            raise RuntimeError("Use the client inside `async with Client(...) as client:`")
+        return self._session
+
+    @property
+    def protocol_version(self) -> str:
+        """The revision that was agreed on."""
+        version = self.session.protocol_version
+        assert version is not None
+        return version
+
+    @property
+    def server_info(self) -> Implementation | None:
+        """Who the server says it is; a modern one need not say."""
+        return self.session.server_info
+
+    @property
+    def server_capabilities(self) -> ServerCapabilities:
+        """What the server can do."""
+        capabilities = self.session.server_capabilities
+        assert capabilities is not None
+        return capabilities
+
+    @property
+    def instructions(self) -> str | None:
+        """What the server says of its use, for a model."""
+        return self.session.instructions
+
+    # Tools
+
+    async def list_tools(
+        self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None
+    ) -> ListToolsResult:
+        """Ask for one page of the server's tools; `iter_tools` goes through all of them."""
+        return await self.session.list_tools(params=_page(cursor, meta))
+
+    def iter_tools(self) -> Pages[Tool]:
+        """Go through all tools: ``async for tool in client.iter_tools()``."""
+
+        async def fetch(cursor: str | None) -> tuple[list[Tool], str | None]:
+            page = await self.list_tools(cursor=cursor)
+            return page.tools, page.next_cursor
+
+        return Pages("tools/list", fetch)
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressFn | None = None,
+        *,
+        input_responses: InputResponses | None = None,
+        request_state: str | None = None,
+        meta: RequestParamsMeta | None = None,
+        reset_timeout_on_progress: bool = False,
+        max_total_timeout: float | None = None,
+    ) -> CallToolResult:
+        """Have the server run a tool, and wait for its result.
+
+        See `ClientSession.call_tool` for what each argument does.
+
+        Returns:
+          The result. A tool that failed by itself returns too, with ``is_error`` set.
+
+        Raises:
+          MCPError: if the server answered with an error.
+          ConnectionLost: if the connection ended before the answer.
+          RequestTimeout: if the time passed.
+          TypeError: if the arguments are no JSON.
+
+        Cancellation:
+          The server may have begun. It is told to stop, nobody waits for that, and an answer
+          that still comes is dropped.
+
+        """
+        result = await self.session.call_tool(
+            name,
+            arguments,
+            read_timeout_seconds,
+            progress_callback,
+            input_responses=input_responses,
+            request_state=request_state,
+            meta=meta,
+            reset_timeout_on_progress=reset_timeout_on_progress,
+            max_total_timeout=max_total_timeout,
+        )
+        return result  # type: ignore[return-value]  # the session refuses other results
+
+    # Resources
+
+    async def list_resources(
+        self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None
+    ) -> ListResourcesResult:
+        """Ask for one page of the server's resources."""
+        return await self.session.list_resources(params=_page(cursor, meta))
+
+    def iter_resources(self) -> Pages[Resource]:
+        """Go through all resources."""
+
+        async def fetch(cursor: str | None) -> tuple[list[Resource], str | None]:
+            page = await self.list_resources(cursor=cursor)
+            return page.resources, page.next_cursor
+
+        return Pages("resources/list", fetch)
+
+    async def list_resource_templates(
+        self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None
+    ) -> ListResourceTemplatesResult:
+        """Ask for one page of the server's resource templates."""
+        return await self.session.list_resource_templates(params=_page(cursor, meta))
+
+    def iter_resource_templates(self) -> Pages[ResourceTemplate]:
+        """Go through all resource templates."""
+
+        async def fetch(cursor: str | None) -> tuple[list[ResourceTemplate], str | None]:
+            page = await self.list_resource_templates(cursor=cursor)
+            return page.resource_templates, page.next_cursor
+
+        return Pages("resources/templates/list", fetch)
+
+    async def read_resource(
+        self,
+        uri: str,
+        *,
+        input_responses: InputResponses | None = None,
+        request_state: str | None = None,
+        meta: RequestParamsMeta | None = None,
+    ) -> ReadResourceResult:
+        """Read a resource.
+
+        Raises:
+          MCPError: -32602 (an older server: -32002) if there is none at this URI.
+
+        """
+        result = await self.session.read_resource(
+            uri, input_responses=input_responses, request_state=request_state, meta=meta
+        )
+        return result  # type: ignore[return-value]  # the session refuses other results
+
+    async def subscribe_resource(
+        self, uri: str, *, meta: RequestParamsMeta | None = None
+    ) -> EmptyResult:
+        """Ask an older server to tell when a resource changes (deprecated)."""
+        return await self.session.subscribe_resource(uri, meta=meta)
+
+    async def unsubscribe_resource(
+        self, uri: str, *, meta: RequestParamsMeta | None = None
+    ) -> EmptyResult:
+        """Take `subscribe_resource` back (deprecated)."""
+        return await self.session.unsubscribe_resource(uri, meta=meta)
+
+    # Prompts and completion
+
+    async def list_prompts(
+        self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None
+    ) -> ListPromptsResult:
+        """Ask for one page of the server's prompts."""
+        return await self.session.list_prompts(params=_page(cursor, meta))
+
+    def iter_prompts(self) -> Pages[Prompt]:
+        """Go through all prompts."""
+
+        async def fetch(cursor: str | None) -> tuple[list[Prompt], str | None]:
+            page = await self.list_prompts(cursor=cursor)
+            return page.prompts, page.next_cursor
+
+        return Pages("prompts/list", fetch)
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, str] | None = None,
+        *,
+        input_responses: InputResponses | None = None,
+        request_state: str | None = None,
+        meta: RequestParamsMeta | None = None,
+    ) -> GetPromptResult:
+        """Ask for a prompt, filled in with the arguments."""
+        result = await self.session.get_prompt(
+            name,
+            arguments,
+            input_responses=input_responses,
+            request_state=request_state,
+            meta=meta,
+        )
+        return result  # type: ignore[return-value]  # the session refuses other results
+
+    async def complete(
+        self,
+        ref: ResourceTemplateReference | PromptReference,
+        argument: dict[str, str],
+        context_arguments: dict[str, str] | None = None,
+    ) -> CompleteResult:
+        """Ask for values that would complete an argument of a prompt or template."""
+        return await self.session.complete(ref, argument, context_arguments)
+
+    # Utilities of the older era
+
+    async def send_ping(self, *, meta: RequestParamsMeta | None = None) -> EmptyResult:
+        """Ask an older server for a sign of life."""
+        return await self.session.send_ping(meta=meta)
+
+    async def send_progress_notification(
+        self,
+        progress_token: str | int,
+        progress: float,
+        total: float | None = None,
+        message: str | None = None,
+    ) -> None:
+        """Tell an older server how far the answer to its request is (deprecated)."""
+        await self.session.send_progress_notification(progress_token, progress, total, message)
+
+    async def set_logging_level(
+        self, level: LoggingLevel, *, meta: RequestParamsMeta | None = None
+    ) -> EmptyResult:
+        """Ask an older server for log messages from a level on (deprecated)."""
+        return await self.session.set_logging_level(level, meta=meta)
+
+    async def send_roots_list_changed(self) -> None:
+        """Tell an older server that the roots have changed (deprecated)."""
+        await self.session.send_roots_list_changed()
+
+
+def _page(cursor: str | None, meta: RequestParamsMeta | None) -> Any:
+    if cursor is None and meta is None:
+        return None
+    from trio_mcp.types import PaginatedRequestParams  # noqa: PLC0415 - a first page needs none
+
+    return PaginatedRequestParams(cursor=cursor, meta=meta)

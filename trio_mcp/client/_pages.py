@@ -1,0 +1,74 @@
+"""All the items of a list, page after page, as an object that is safe to abandon."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from trio_mcp.errors import InvalidResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+T = TypeVar("T")
+
+MAX_PAGES: Final = 1_000
+"""Pages that an iteration reads before it takes the server to be running in circles."""
+
+
+class Pages(Generic[T]):
+    """Iterates over the items of a list; asks for the next page when it is needed.
+
+    It holds nothing open between two items: leave it whenever you like.
+    """
+
+    __slots__ = ("_cursor", "_fetch", "_items", "_seen", "_what")
+
+    def __init__(
+        self, what: str, fetch: Callable[[str | None], Awaitable[tuple[Sequence[T], str | None]]]
+    ) -> None:
+        self._what = what
+        self._fetch: Callable[[str | None], Awaitable[tuple[Sequence[T], str | None]]] | None = (
+            fetch
+        )
+        self._cursor: str | None = None
+        self._seen: set[str] = set()
+        self._items: deque[T] = deque()
+
+    def __aiter__(self) -> Pages[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        """Return the next item.
+
+        Raises:
+          InvalidResponse: if the server gives out a cursor for the second time, or more than
+              `MAX_PAGES` pages.
+
+        """
+        while not self._items:
+            if self._fetch is None:
+                raise StopAsyncIteration
+            await self._turn_page(self._fetch)
+        return self._items.popleft()
+
+    async def _turn_page(
+        self, fetch: Callable[[str | None], Awaitable[tuple[Sequence[T], str | None]]]
+    ) -> None:
+        items, cursor = await fetch(self._cursor)
+        # Pagination: only a missing cursor ends the list; an empty one is a cursor.
+        if cursor is None:
+            self._fetch = None
+        elif cursor in self._seen:
+            raise InvalidResponse(f"{self._what}: the server repeats the cursor {cursor!r:.60}")
+        elif len(self._seen) >= MAX_PAGES:
+            raise InvalidResponse(f"{self._what}: more than {MAX_PAGES} pages")
+        else:
+            self._seen.add(cursor)
+        self._cursor = cursor
+        self._items.extend(items)
+
+    async def aclose(self) -> None:
+        """Stop. There is nothing to release; it is here for `contextlib.aclosing`."""
+        self._fetch = None
+        self._items.clear()

@@ -1,0 +1,85 @@
+"""From what a user calls a server to a link that leads to it."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from trio_mcp._rpc._channel import Channel, join_ends
+from trio_mcp._rpc._peer import open_peer
+from trio_mcp._rpc._service import Service
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from trio_mcp._rpc._link import Link
+    from trio_mcp._rpc._service import Serving
+
+    from ._session import OpenLink
+
+
+def road_to(server: Any, *, raise_exceptions: bool = False, errlog: TextIO | None = None) -> OpenLink:
+    """Find the way to a server.
+
+    Args:
+      server: A server of this process, the parameters of a command, a transport, or a channel.
+      raise_exceptions: For a server of this process: let defects of its handlers leave as
+          they are.
+      errlog: Where a command's stderr goes.
+
+    Raises:
+      TypeError: if it is none of these.
+
+    """
+    if isinstance(server, Service):
+        return lambda serving: _open_service(server, serving, raise_exceptions=raise_exceptions)
+    if isinstance(server, Channel):
+        return lambda serving: open_peer(server, serving)
+    if isinstance(server, str):
+        raise TypeError(
+            f"Client cannot connect to the URL {server!r} yet: pass StdioServerParameters, a "
+            "server of this process, or a transport"
+        )
+    if hasattr(server, "command") and hasattr(server, "args"):
+        return lambda serving: _open_command(server, serving, errlog)
+    if hasattr(server, "__aenter__") and hasattr(server, "__aexit__"):
+        transport = cast("AbstractAsyncContextManager[Any]", server)
+        return lambda serving: _open_transport(transport, serving)
+    raise TypeError(
+        "Client expects StdioServerParameters, a Server or MCPServer, or a transport (an async "
+        f"context manager that yields a Channel), got {server!r:.80}"
+    )
+
+
+@asynccontextmanager
+async def _open_service(
+    service: Service, client: Serving, *, raise_exceptions: bool
+) -> AsyncGenerator[Link, None]:
+    from trio_mcp.transports._direct import open_direct  # noqa: PLC0415 - by kind of server
+
+    async with service.open() as serving:
+        serving.raise_exceptions = raise_exceptions
+        async with open_direct(serving, client) as link:
+            yield link
+
+
+@asynccontextmanager
+async def _open_command(
+    parameters: Any, serving: Serving, errlog: TextIO | None
+) -> AsyncGenerator[Link, None]:
+    from trio_mcp.transports import stdio_client  # noqa: PLC0415 - by kind of server
+
+    transport = stdio_client(parameters, errlog=sys.stderr if errlog is None else errlog)
+    async with transport as channel, open_peer(channel, serving) as link:
+        yield link
+
+
+@asynccontextmanager
+async def _open_transport(
+    transport: AbstractAsyncContextManager[Any], serving: Serving
+) -> AsyncGenerator[Link, None]:
+    async with transport as opened:
+        read, write = opened
+        async with open_peer(join_ends(read, write), serving) as link:
+            yield link

@@ -1,0 +1,233 @@
+"""What a client offers its server: answers to questions, and ears for notifications."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from trio_mcp._codec import DecodeError, decode, encode
+from trio_mcp._protocol._ladder import Accepted
+from trio_mcp._protocol._refusals import invalid_params, method_not_found
+from trio_mcp._rpc._service import Connection, Serving
+from trio_mcp.errors import InvalidResponse, MCPError
+from trio_mcp.types import ErrorData
+from trio_mcp.types._base import WireModel
+from trio_mcp.types._methods import METHODS
+from trio_mcp.types._revisions import LATEST_HANDSHAKE
+
+from ._callbacks import ClientRequestContext
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from trio_mcp._codec import Malformed
+    from trio_mcp._rpc._exchange import Exchange
+    from trio_mcp._rpc._link import Link
+    from trio_mcp.types import ClientCapabilities
+    from trio_mcp.types._base import JsonObject
+    from trio_mcp.types._revisions import Revision
+
+    from ._callbacks import Callbacks
+    from ._session import ClientSession
+
+logger: Final = logging.getLogger("trio_mcp.client")
+
+
+@attrs.define(eq=False)
+class ClientConnection(Connection):
+    """The client's side of a connection: the revision is its session's."""
+
+    _session: ClientSession | None
+
+    @property
+    def revision(self) -> Revision | None:
+        """The revision that the session adopted."""
+        return None if self._session is None else self._session.revision
+
+    def forget(self) -> None:
+        """Let go of the session, so that a closed one is freed at once."""
+        self._session = None
+
+
+class ClientServing(Serving):
+    """Answers what a server of the older era asks, and hands on what any server tells."""
+
+    __slots__ = ("_callbacks", "_capabilities", "_session")
+
+    def __init__(
+        self, session: ClientSession, callbacks: Callbacks, capabilities: ClientCapabilities
+    ) -> None:
+        self._session: ClientSession | None = session
+        self._callbacks = callbacks
+        self._capabilities = capabilities
+
+    def connect(self, link: Link | None) -> ClientConnection:
+        """See `Serving.connect`."""
+        del link
+        return ClientConnection(self._session)
+
+    def disconnect(self, connection: Connection) -> None:
+        """See `Serving.disconnect`."""
+        assert isinstance(connection, ClientConnection)
+        connection.forget()
+        self._session = None
+
+    # Questions of the server
+
+    def accept(self, exchange: Exchange) -> bool:
+        """See `Serving.accept`. A modern server may ask nothing, and gets no answer."""
+        revision = exchange.connection.revision or LATEST_HANDSHAKE
+        if revision.is_modern:
+            logger.warning(
+                "The server sent the request %s, which protocol version %s does not allow; "
+                "it was dropped",
+                exchange.method,
+                revision.version,
+            )
+            return False
+        spec = METHODS.get(exchange.method)
+        if spec is None or not spec.may_be_sent_by("server", revision):
+            raise method_not_found(exchange.method)
+        exchange.accepted = Accepted(revision, exchange.params.get("_meta") or {})
+        return True
+
+    async def handle(self, exchange: Exchange) -> JsonObject:
+        """See `Serving.handle`."""
+        session = self._session
+        assert session is not None
+        context = ClientRequestContext(
+            session=session, request_id=exchange.id, meta=exchange.accepted.meta or None
+        )
+        revision = exchange.accepted.revision
+        answer = await self.ask(context, exchange.method, exchange.params, revision)
+        if isinstance(answer, ErrorData):
+            raise MCPError.from_error_data(answer)
+        return encode(answer, revision)
+
+    async def ask(
+        self, context: ClientRequestContext, method: str, params: JsonObject, revision: Revision
+    ) -> WireModel | ErrorData:
+        """Have the callback for a method answer.
+
+        Raises:
+          MCPError: if there is no such callback, or the params are not what it takes.
+
+        """
+        if method == "ping":
+            from trio_mcp.types import EmptyResult  # noqa: PLC0415 - ping alone needs it
+
+            return EmptyResult()
+        if method == "roots/list":
+            if self._callbacks.list_roots is None:
+                raise method_not_found(method)
+            return await self._callbacks.list_roots(context)
+        if method == "sampling/createMessage":
+            if self._callbacks.sampling is None:
+                raise method_not_found(method)
+            self._check_sampling(params)
+            return await self._callbacks.sampling(context, _read(method, params, revision))
+        if method == "elicitation/create":
+            if self._callbacks.elicitation is None:
+                raise method_not_found(method)
+            self._check_elicitation(params)
+            return await self._callbacks.elicitation(context, _read(method, params, revision))
+        raise method_not_found(method)
+
+    def _check_sampling(self, params: JsonObject) -> None:
+        declared = self._capabilities.sampling
+        if ("tools" in params or "toolChoice" in params) and (
+            declared is None or declared.tools is None
+        ):
+            raise invalid_params("This client did not declare sampling.tools")
+
+    def _check_elicitation(self, params: JsonObject) -> None:
+        mode = params.get("mode", "form")
+        declared = self._capabilities.elicitation
+        offers = declared is not None and (
+            declared.url is not None
+            if mode == "url"
+            else declared.form is not None or declared.url is None
+        )
+        if not offers:
+            raise invalid_params(f"This client did not declare the {mode} elicitation mode")
+
+    # What the server tells
+
+    def notified(
+        self, connection: Connection, method: str, params: JsonObject
+    ) -> Callable[[], Awaitable[None]] | None:
+        """See `Serving.notified`. What nobody listens to is dropped."""
+        callbacks = self._callbacks
+        wants_log = method == "notifications/message" and callbacks.logging is not None
+        if not wants_log and callbacks.message_handler is None:
+            return None
+        revision = connection.revision or LATEST_HANDSHAKE
+        spec = METHODS.get(method)
+        if spec is None or not spec.is_notification:
+            logger.debug("An unknown notification was dropped: %s", method)
+            return None
+        try:
+            read = decode(spec.params_type(), params, revision, where="params")
+        except DecodeError as exc:
+            logger.warning("%s of the server was dropped: %s", method, exc)
+            return None
+        return functools.partial(_tell, callbacks, method, read)
+
+    def malformed(
+        self, connection: Connection, malformed: Malformed
+    ) -> tuple[ErrorData | None, Callable[[], Awaitable[None]] | None]:
+        """See `Serving.malformed`. It is logged, and told to the message handler.
+
+        Only what can have been a request is answered, and only in the era in which servers
+        send requests; a line that is no message never ends the session.
+        """
+        logger.warning(
+            "The server sent what is no message (%s): %s", malformed.message, malformed.excerpt
+        )
+        handler = self._callbacks.message_handler
+        told = None
+        if handler is not None:
+            told = functools.partial(
+                handler, InvalidResponse(malformed.message, malformed.excerpt)
+            )
+        revision = connection.revision
+        if malformed.id is None or malformed.is_response or revision is None or revision.is_modern:
+            return None, told
+        return ErrorData(code=malformed.code, message=malformed.message), told
+
+
+def _read(method: str, params: JsonObject, revision: Revision) -> Any:
+    try:
+        return decode(METHODS[method].params_type(), params, revision, where="params")
+    except DecodeError as exc:
+        raise invalid_params(f"Invalid params: {exc}") from exc
+
+
+async def _tell(callbacks: Callbacks, method: str, params: Any) -> None:
+    if method == "notifications/message" and callbacks.logging is not None:
+        await callbacks.logging(params)
+    if callbacks.message_handler is not None:
+        await callbacks.message_handler(_notification(method, params))
+
+
+def _notification(method: str, params: Any) -> Any:
+    import trio_mcp.types as wire  # noqa: PLC0415 - classes are looked up by name
+
+    return getattr(wire, _NOTIFICATION_CLASSES[method])(params=params)
+
+
+_NOTIFICATION_CLASSES: Final = {
+    "notifications/cancelled": "CancelledNotification",
+    "notifications/progress": "ProgressNotification",
+    "notifications/message": "LoggingMessageNotification",
+    "notifications/resources/updated": "ResourceUpdatedNotification",
+    "notifications/resources/list_changed": "ResourceListChangedNotification",
+    "notifications/tools/list_changed": "ToolListChangedNotification",
+    "notifications/prompts/list_changed": "PromptListChangedNotification",
+    "notifications/elicitation/complete": "ElicitCompleteNotification",
+    "notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification",
+    "notifications/tasks/status": "TaskStatusNotification",
+}

@@ -1,0 +1,681 @@
+"""One session with a server: the verbs of the protocol, as they are."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from trio_mcp._codec import DecodeError, checked_copy, decode, encode
+from trio_mcp._protocol._meta import build_client_envelope
+from trio_mcp._rpc._channel import join_ends
+from trio_mcp._rpc._link import CallOptions
+from trio_mcp._rpc._peer import open_peer
+from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning
+from trio_mcp.types import (
+    SERVER_INFO_META_KEY,
+    CallToolResult,
+    ClientCapabilities,
+    DiscoverResult,
+    ElicitationCapability,
+    EmptyResult,
+    FormElicitationCapability,
+    Implementation,
+    InitializeResult,
+    InputRequiredResult,
+    ListToolsResult,
+    RootsCapability,
+    SamplingCapability,
+    UrlElicitationCapability,
+)
+from trio_mcp.types._methods import METHODS
+from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision, revision_for
+
+from ._callbacks import Callbacks
+from ._serving import ClientServing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from trio_mcp._rpc._channel import Channel
+    from trio_mcp._rpc._link import Link, ProgressFn
+    from trio_mcp._rpc._service import Serving
+    from trio_mcp.types import (
+        ClientNotification,
+        ClientRequest,
+        CompleteResult,
+        GetPromptResult,
+        InputResponses,
+        ListPromptsResult,
+        ListResourcesResult,
+        ListResourceTemplatesResult,
+        LoggingLevel,
+        PaginatedRequestParams,
+        PromptReference,
+        ReadResourceResult,
+        RequestParamsMeta,
+        ResourceTemplateReference,
+        ServerCapabilities,
+    )
+    from trio_mcp.types._base import JsonObject, WireModel
+
+    from ._callbacks import (
+        ElicitationFnT,
+        ListRootsFnT,
+        LoggingFnT,
+        MessageHandlerFnT,
+        SamplingFnT,
+    )
+
+    OpenLink = Callable[[Serving], AbstractAsyncContextManager[Link]]
+
+ResultT = TypeVar("ResultT", bound="WireModel")
+
+DEFAULT_CLIENT_INFO: Final = Implementation(name="trio-mcp", version="0.1.0")
+DISCOVER_TIMEOUT_SECONDS: Final = 10.0
+"""How long a probe waits before it is taken that the server knows only ``initialize``."""
+
+
+class ClientSession:
+    """The verbs of the protocol on one connection; `Client` is the pleasant face on it.
+
+    Enter it, then `discover` or `initialize` (or `adopt` what is known already). Any number
+    of tasks may call at once.
+
+    Args:
+      read_stream: What a transport yields: a channel, or its receiving end.
+      write_stream: The sending end.
+      read_timeout_seconds: How long each request may wait for its answer, from when it was
+          written; None for no limit. Trio's cancel scopes work, too.
+      sampling_callback: And its siblings: what answers a server's questions and takes what
+          it tells. Each runs in a task of its own.
+      client_info: Who this client says it is.
+      log_level: Ask modern servers for log messages, from this level on.
+      sampling_capabilities: What the sampling callback can do beyond the minimum.
+      extensions: Extensions to declare, with their settings.
+      open_link: Opens another way to the server, in place of the two streams.
+
+    """
+
+    def __init__(
+        self,
+        read_stream: Channel | None = None,
+        write_stream: Channel | None = None,
+        read_timeout_seconds: float | None = None,
+        sampling_callback: SamplingFnT | None = None,
+        elicitation_callback: ElicitationFnT | None = None,
+        list_roots_callback: ListRootsFnT | None = None,
+        logging_callback: LoggingFnT | None = None,
+        message_handler: MessageHandlerFnT | None = None,
+        client_info: Implementation | None = None,
+        *,
+        log_level: LoggingLevel | None = None,
+        sampling_capabilities: SamplingCapability | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        open_link: OpenLink | None = None,
+    ) -> None:
+        if open_link is None:
+            if read_stream is None:
+                raise TypeError("ClientSession needs the streams of a transport, or open_link")
+            channel = join_ends(read_stream, write_stream)
+            open_link = channel_opener(channel)
+        self._open_link: OpenLink | None = open_link
+        self._callbacks = Callbacks(
+            sampling=sampling_callback,
+            elicitation=elicitation_callback,
+            list_roots=list_roots_callback,
+            logging=logging_callback,
+            message_handler=message_handler,
+        )
+        self._read_timeout_seconds = read_timeout_seconds
+        self._client_info = DEFAULT_CLIENT_INFO if client_info is None else client_info
+        self._log_level = log_level
+        self._capabilities = _declare(self._callbacks, sampling_capabilities, extensions)
+        self._exit_stack: AsyncExitStack | None = None
+        self._link: Link | None = None
+        self._revision: Revision | None = None
+        self._envelope: JsonObject | None = None
+        self._initialize_result: InitializeResult | None = None
+        self._discover_result: DiscoverResult | None = None
+
+    async def __aenter__(self) -> ClientSession:
+        if self._open_link is None:
+            raise RuntimeError("This session was entered before; make a new one")
+        open_link, self._open_link = self._open_link, None
+        serving = ClientServing(self, self._callbacks, self._capabilities)
+        async with AsyncExitStack() as stack:
+            self._link = await stack.enter_async_context(open_link(serving))
+            self._exit_stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        stack, self._exit_stack = self._exit_stack, None
+        assert stack is not None
+        return await stack.__aexit__(exc_type, exc_val, exc_tb)
+
+    # What is known of the server
+
+    @property
+    def revision(self) -> Revision | None:
+        """The revision that the session speaks; None before it is agreed on."""
+        return self._revision
+
+    @property
+    def protocol_version(self) -> str | None:
+        """The name of the revision that the session speaks."""
+        return None if self._revision is None else self._revision.version
+
+    @property
+    def initialize_result(self) -> InitializeResult | None:
+        """What an older server said of itself."""
+        return self._initialize_result
+
+    @property
+    def discover_result(self) -> DiscoverResult | None:
+        """What a modern server said of itself."""
+        return self._discover_result
+
+    @property
+    def server_info(self) -> Implementation | None:
+        """Who the server says it is; a modern one need not say."""
+        if self._initialize_result is not None:
+            return self._initialize_result.server_info
+        if self._discover_result is None:
+            return None
+        info: Any = (self._discover_result.meta or {}).get(SERVER_INFO_META_KEY)
+        if not isinstance(info, dict):
+            return None
+        try:
+            return decode(Implementation, info, LATEST_MODERN, where="serverInfo")
+        except DecodeError:
+            # It is for display only: a server that spells it wrong is no less usable.
+            return None
+
+    @property
+    def server_capabilities(self) -> ServerCapabilities | None:
+        """What the server can do."""
+        said = self._initialize_result or self._discover_result
+        return None if said is None else said.capabilities
+
+    @property
+    def instructions(self) -> str | None:
+        """What the server says of its use, for a model."""
+        said = self._initialize_result or self._discover_result
+        return None if said is None else said.instructions
+
+    @property
+    def client_capabilities(self) -> ClientCapabilities:
+        """What this client declares."""
+        return self._capabilities
+
+    # Agreeing on a revision
+
+    async def initialize(self, version: str = LATEST_HANDSHAKE.version) -> InitializeResult:
+        """Open a session of the older era (lifecycle).
+
+        Raises:
+          MCPError: if the server refused.
+          InvalidResponse: if it answered with a revision that this client does not speak.
+
+        """
+        result = await self.send_initialize(version)
+        answered = revision_for(str(result.get("protocolVersion")))
+        if answered is None or not answered.has_handshake:
+            raise InvalidResponse(
+                f"The server answered initialize with protocol version "
+                f"{result.get('protocolVersion')!r}, which this client does not speak; "
+                f"it asked for {version}"
+            )
+        return await self.complete_initialize(answered, result)
+
+    async def send_initialize(self, version: str) -> JsonObject:
+        """Send ``initialize`` and return what it answered, without acting on it."""
+        revision = revision_for(version)
+        assert revision is not None
+        params: JsonObject = {
+            "protocolVersion": version,
+            "capabilities": encode(self._capabilities, revision),
+            "clientInfo": encode(self._client_info, revision),
+        }
+        # The specification forbids to cancel `initialize`.
+        options = CallOptions(timeout=self._read_timeout_seconds, may_cancel=False)
+        return await self._require_link().request("initialize", params, options)
+
+    async def complete_initialize(self, revision: Revision, result: JsonObject) -> InitializeResult:
+        """Adopt what ``initialize`` answered, and tell the server that this side is ready."""
+        read = read_result("initialize", result, InitializeResult, revision)
+        self.adopt(read)
+        await self._require_link().notify("notifications/initialized")
+        return read
+
+    async def discover(self) -> DiscoverResult:
+        """Ask a modern server what it is and can do, and speak modern from now on."""
+        result = await self.send_discover(LATEST_MODERN.version)
+        read = read_result("server/discover", result, DiscoverResult, LATEST_MODERN)
+        self.adopt(read)
+        return read
+
+    async def send_discover(self, version: str) -> JsonObject:
+        """Send ``server/discover`` at any version and return what it answered.
+
+        Raises:
+          MCPError: -32022 with the versions in its data, if the server does not speak it.
+          RequestTimeout: if no answer comes within ``read_timeout_seconds``, or within
+              `DISCOVER_TIMEOUT_SECONDS` where that is not set.
+
+        """
+        timeout = self._read_timeout_seconds
+        options = CallOptions(
+            timeout=DISCOVER_TIMEOUT_SECONDS if timeout is None else timeout, may_cancel=False
+        )
+        params: JsonObject = {"_meta": self._build_envelope(version)}
+        return await self._require_link().request("server/discover", params, options)
+
+    def adopt(
+        self, result: InitializeResult | DiscoverResult, revision: Revision | None = None
+    ) -> None:
+        """Speak what a server is known to speak, without asking it.
+
+        Args:
+          result: What it answered, now or at another time.
+          revision: Which of the versions to speak; the newest of them when None.
+
+        Raises:
+          ValueError: if none of them is known.
+
+        """
+        if isinstance(result, InitializeResult):
+            revision = revision or revision_for(result.protocol_version)
+            self._initialize_result, self._discover_result = result, None
+        else:
+            known = (revision_for(each) for each in result.supported_versions)
+            modern = [each for each in known if each is not None and each.is_modern]
+            revision = revision or max(modern, default=None)
+            self._initialize_result, self._discover_result = None, result
+        if revision is None:
+            raise ValueError("adopt: the server speaks no version that this client knows")
+        self._revision = revision
+        self._envelope = self._build_envelope(revision.version) if revision.is_modern else None
+
+    def _build_envelope(self, version: str) -> JsonObject:
+        return build_client_envelope(
+            version,
+            encode(self._capabilities, LATEST_MODERN),
+            encode(self._client_info, LATEST_MODERN),
+            self._log_level,
+        )
+
+    # Tools
+
+    async def list_tools(self, *, params: PaginatedRequestParams | None = None) -> ListToolsResult:
+        """Ask for one page of the server's tools."""
+        return await self._list("tools/list", params, ListToolsResult)
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressFn | None = None,
+        *,
+        input_responses: InputResponses | None = None,
+        request_state: str | None = None,
+        meta: RequestParamsMeta | None = None,
+        allow_input_required: bool = False,
+        reset_timeout_on_progress: bool = False,
+        max_total_timeout: float | None = None,
+    ) -> CallToolResult | InputRequiredResult:
+        """Have the server run a tool, and wait for its result.
+
+        Args:
+          name: A name that `list_tools` lists.
+          arguments: Must be JSON: what is not is refused before anything is sent.
+          read_timeout_seconds: In place of the session's.
+          progress_callback: Called in this task, in order, before this returns.
+          input_responses: Answers to an earlier `InputRequiredResult`, by its keys.
+          request_state: Of that result, as it came.
+          meta: Further ``_meta`` of the request.
+          allow_input_required: Return an `InputRequiredResult` instead of refusing it.
+          reset_timeout_on_progress: Let progress start the timeout anew.
+          max_total_timeout: Seconds after which progress no longer helps; ten times the
+              timeout when None.
+
+        Returns:
+          The result. A tool that failed by itself returns too, with ``is_error`` set.
+
+        Raises:
+          MCPError: if the server answered with an error.
+          ConnectionLost: if the connection ended before the answer.
+          RequestTimeout: if the time passed.
+          TypeError: if the arguments are no JSON; ``ValueError`` for numbers that are none.
+
+        Cancellation:
+          The server may have begun. It is told to stop, nobody waits for that, and an answer
+          that still comes is dropped.
+
+        """
+        params: JsonObject = {"name": name}
+        if arguments is not None:
+            params["arguments"] = checked_copy(arguments, "arguments")
+        self._add_input(params, input_responses, request_state)
+        options = CallOptions(
+            on_progress=progress_callback,
+            timeout=self._timeout(read_timeout_seconds),
+            reset_timeout_on_progress=reset_timeout_on_progress,
+            max_total_timeout=max_total_timeout,
+        )
+        result = await self._ask("tools/call", params, CallToolResult, options, meta)
+        return _settle(result, "tools/call", allow_input_required=allow_input_required)
+
+    # Resources
+
+    async def list_resources(
+        self, *, params: PaginatedRequestParams | None = None
+    ) -> ListResourcesResult:
+        """Ask for one page of the server's resources."""
+        from trio_mcp.types import ListResourcesResult  # noqa: PLC0415 - loads on first use
+
+        return await self._list("resources/list", params, ListResourcesResult)
+
+    async def list_resource_templates(
+        self, *, params: PaginatedRequestParams | None = None
+    ) -> ListResourceTemplatesResult:
+        """Ask for one page of the server's resource templates."""
+        from trio_mcp.types import ListResourceTemplatesResult  # noqa: PLC0415 - as above
+
+        return await self._list("resources/templates/list", params, ListResourceTemplatesResult)
+
+    async def read_resource(
+        self,
+        uri: str,
+        *,
+        input_responses: InputResponses | None = None,
+        request_state: str | None = None,
+        meta: RequestParamsMeta | None = None,
+        allow_input_required: bool = False,
+    ) -> ReadResourceResult | InputRequiredResult:
+        """Ask for the contents of a resource."""
+        from trio_mcp.types import ReadResourceResult  # noqa: PLC0415 - loads on first use
+
+        params: JsonObject = {"uri": str(uri)}
+        self._add_input(params, input_responses, request_state)
+        result = await self._ask("resources/read", params, ReadResourceResult, None, meta)
+        return _settle(result, "resources/read", allow_input_required=allow_input_required)
+
+    async def subscribe_resource(
+        self, uri: str, *, meta: RequestParamsMeta | None = None
+    ) -> EmptyResult:
+        """Ask an older server to tell when a resource changes."""
+        _warn_deprecated("subscribe_resource")
+        return await self._ask("resources/subscribe", {"uri": str(uri)}, EmptyResult, None, meta)
+
+    async def unsubscribe_resource(
+        self, uri: str, *, meta: RequestParamsMeta | None = None
+    ) -> EmptyResult:
+        """Take `subscribe_resource` back."""
+        _warn_deprecated("unsubscribe_resource")
+        return await self._ask("resources/unsubscribe", {"uri": str(uri)}, EmptyResult, None, meta)
+
+    # Prompts and completion
+
+    async def list_prompts(
+        self, *, params: PaginatedRequestParams | None = None
+    ) -> ListPromptsResult:
+        """Ask for one page of the server's prompts."""
+        from trio_mcp.types import ListPromptsResult  # noqa: PLC0415 - loads on first use
+
+        return await self._list("prompts/list", params, ListPromptsResult)
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, str] | None = None,
+        *,
+        input_responses: InputResponses | None = None,
+        request_state: str | None = None,
+        meta: RequestParamsMeta | None = None,
+        allow_input_required: bool = False,
+    ) -> GetPromptResult | InputRequiredResult:
+        """Ask for a prompt, filled in with the arguments."""
+        from trio_mcp.types import GetPromptResult  # noqa: PLC0415 - loads on first use
+
+        params: JsonObject = {"name": name}
+        if arguments is not None:
+            params["arguments"] = checked_copy(arguments, "arguments")
+        self._add_input(params, input_responses, request_state)
+        result = await self._ask("prompts/get", params, GetPromptResult, None, meta)
+        return _settle(result, "prompts/get", allow_input_required=allow_input_required)
+
+    async def complete(
+        self,
+        ref: ResourceTemplateReference | PromptReference,
+        argument: dict[str, str],
+        context_arguments: dict[str, str] | None = None,
+    ) -> CompleteResult:
+        """Ask for values that would complete an argument.
+
+        Args:
+          ref: The prompt or the resource template that the argument belongs to.
+          argument: Its ``name``, and the ``value`` typed so far.
+          context_arguments: Arguments that are settled already.
+
+        """
+        from trio_mcp.types import CompleteResult  # noqa: PLC0415 - loads on first use
+
+        revision = self._require_revision()
+        params: JsonObject = {
+            "ref": encode(ref, revision),
+            "argument": checked_copy(argument, "argument"),
+        }
+        if context_arguments is not None:
+            params["context"] = {"arguments": checked_copy(context_arguments, "context_arguments")}
+        return await self._ask("completion/complete", params, CompleteResult)
+
+    # Utilities
+
+    async def send_ping(self, *, meta: RequestParamsMeta | None = None) -> EmptyResult:
+        """Ask an older server for a sign of life."""
+        return await self._ask("ping", {}, EmptyResult, None, meta)
+
+    async def set_logging_level(
+        self, level: LoggingLevel, *, meta: RequestParamsMeta | None = None
+    ) -> EmptyResult:
+        """Ask an older server for log messages from a level on."""
+        _warn_deprecated("set_logging_level")
+        return await self._ask("logging/setLevel", {"level": level}, EmptyResult, None, meta)
+
+    async def send_progress_notification(
+        self,
+        progress_token: str | int,
+        progress: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        meta: RequestParamsMeta | None = None,
+    ) -> None:
+        """Tell an older server how far the answer to its request is."""
+        _warn_deprecated("send_progress_notification")
+        params: JsonObject = {"progressToken": progress_token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None and self._require_revision().has_progress_message:
+            params["message"] = message
+        if meta is not None:
+            params["_meta"] = _meta_to_json(meta)
+        await self._require_link().notify("notifications/progress", params)
+
+    async def send_roots_list_changed(self) -> None:
+        """Tell an older server that the roots have changed."""
+        _warn_deprecated("send_roots_list_changed")
+        await self._require_link().notify("notifications/roots/list_changed")
+
+    # Any message
+
+    async def send_request(
+        self,
+        request: ClientRequest,
+        result_type: type[ResultT],
+        request_read_timeout_seconds: float | None = None,
+        metadata: Any = None,
+        progress_callback: ProgressFn | None = None,
+    ) -> ResultT:
+        """Send any request and read its result into a type."""
+        del metadata
+        revision = self._require_revision()
+        params = {} if request.params is None else encode(request.params, revision)
+        options = CallOptions(
+            on_progress=progress_callback, timeout=self._timeout(request_read_timeout_seconds)
+        )
+        result = await self._ask(request.method, params, result_type, options)
+        return _settle(result, request.method, allow_input_required=False)
+
+    async def send_notification(self, notification: ClientNotification) -> None:
+        """Send any notification."""
+        params = notification.params
+        await self._require_link().notify(
+            notification.method,
+            None if params is None else encode(params, self._require_revision()),
+        )
+
+    # How they are sent
+
+    async def _list(
+        self, method: str, params: PaginatedRequestParams | None, result_type: type[ResultT]
+    ) -> ResultT:
+        json = {} if params is None else encode(params, self._require_revision())
+        result = await self._ask(method, json, result_type)
+        return _settle(result, method, allow_input_required=False)
+
+    async def _ask(
+        self,
+        method: str,
+        params: JsonObject,
+        result_type: type[ResultT],
+        options: CallOptions | None = None,
+        meta: RequestParamsMeta | None = None,
+    ) -> ResultT:
+        revision = self._require_revision()
+        link = self._require_link()
+        given = params.get("_meta") if meta is None else _meta_to_json(meta)
+        if self._envelope is not None:
+            params["_meta"] = {**(given or {}), **self._envelope}
+        elif given:
+            params["_meta"] = given
+        if options is None:
+            options = CallOptions(timeout=self._read_timeout_seconds)
+        result = await link.request(method, params or None, options)
+        return read_result(method, result, result_type, revision)
+
+    def _add_input(
+        self,
+        params: JsonObject,
+        input_responses: InputResponses | None,
+        request_state: str | None,
+    ) -> None:
+        if input_responses is not None:
+            revision = self._require_revision()
+            params["inputResponses"] = {
+                key: encode(response, revision) for key, response in input_responses.items()
+            }
+        if request_state is not None:
+            params["requestState"] = request_state
+
+    def _timeout(self, seconds: float | None) -> float | None:
+        return self._read_timeout_seconds if seconds is None else seconds
+
+    def _require_link(self) -> Link:
+        if self._link is None:
+            raise RuntimeError("Use the session inside `async with session:`")
+        return self._link
+
+    def _require_revision(self) -> Revision:
+        if self._revision is None:
+            raise RuntimeError("Call discover() or initialize() first, or adopt() what is known")
+        return self._revision
+
+
+def channel_opener(channel: Channel) -> OpenLink:
+    """Make what opens a link over a channel."""
+
+    def open_link(serving: Serving) -> AbstractAsyncContextManager[Link]:
+        return open_peer(channel, serving)
+
+    return open_link
+
+
+def _declare(
+    callbacks: Callbacks,
+    sampling_capabilities: SamplingCapability | None,
+    extensions: Mapping[str, dict[str, Any]] | None,
+) -> ClientCapabilities:
+    elicitation = None
+    if callbacks.elicitation is not None:
+        elicitation = ElicitationCapability(
+            form=FormElicitationCapability(), url=UrlElicitationCapability()
+        )
+    sampling = None
+    if callbacks.sampling is not None:
+        sampling = sampling_capabilities or SamplingCapability()
+    return ClientCapabilities(
+        sampling=sampling,
+        elicitation=elicitation,
+        roots=None if callbacks.list_roots is None else RootsCapability(list_changed=True),
+        extensions=dict(extensions) if extensions else None,
+    )
+
+
+def read_result(
+    method: str, result: JsonObject, result_type: type[ResultT], revision: Revision
+) -> Any:
+    """Read the result of a method.
+
+    Basic protocol, result types: an absent one is "complete"; one that nobody declared makes
+    the response invalid.
+
+    Returns:
+      The result type, or an `InputRequiredResult` where the method may need input.
+
+    Raises:
+      InvalidResponse: if it is not what the method says.
+
+    """
+    kind = result.get("resultType", "complete") if revision.has_result_type else "complete"
+    wanted: Any = result_type
+    if kind == "input_required" and method in METHODS and METHODS[method].may_need_input:
+        wanted = InputRequiredResult
+    elif kind != "complete":
+        raise InvalidResponse(f"{method}: the server answered with resultType {kind!r}")
+    try:
+        return decode(wanted, result, revision, where="result")
+    except (DecodeError, ValueError) as exc:
+        raise InvalidResponse(f"{method}: the server's answer is invalid: {exc}") from exc
+
+
+def _settle(result: Any, method: str, *, allow_input_required: bool) -> Any:
+    if isinstance(result, InputRequiredResult) and not allow_input_required:
+        raise InvalidResponse(
+            f"{method}: the server needs input first; pass allow_input_required=True to answer "
+            "it by hand, or call through Client"
+        )
+    return result
+
+
+def _meta_to_json(meta: RequestParamsMeta) -> JsonObject:
+    json: JsonObject = checked_copy(dict(meta), "meta")
+    if "progress_token" in json:
+        json["progressToken"] = json.pop("progress_token")
+    return json
+
+
+def _warn_deprecated(name: str) -> None:
+    warnings.warn(
+        f"{name} is deprecated: protocol version 2026-07-28 has no such request",
+        MCPDeprecationWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,82 @@
+"""How long, and for whom, a client may keep a result (utilities, caching)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+import attrs
+
+from trio_mcp.types._methods import METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trio_mcp.types import CacheableResult
+
+CacheableMethod = Literal[
+    "server/discover",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+]
+ResultT = TypeVar("ResultT", bound="CacheableResult")
+
+
+@attrs.frozen
+class CacheHint:
+    """What a result says of its own freshness.
+
+    Attributes:
+      ttl_ms: Milliseconds that it stays fresh; 0 for stale at once.
+      scope: ``"private"``: only for the one who asked; ``"public"``: for anybody.
+
+    """
+
+    ttl_ms: int = attrs.field(default=0)
+    scope: Literal["public", "private"] = attrs.field(default="private")
+
+    @ttl_ms.validator
+    def _check_ttl(self, attribute: Any, value: Any) -> None:
+        del attribute
+        if value.__class__ is not int or value < 0:
+            raise ValueError(f"ttl_ms must be a whole number of at least 0, got {value!r}")
+
+    @scope.validator
+    def _check_scope(self, attribute: Any, value: Any) -> None:
+        del attribute
+        if value not in ("public", "private"):
+            raise ValueError(f"scope must be 'public' or 'private', got {value!r}")
+
+
+NO_HINT: Final = CacheHint()
+
+
+def apply_cache_hint(result: ResultT, hint: CacheHint) -> ResultT:
+    """Give a result the hint, unless its handler chose a freshness of its own."""
+    if result.ttl_ms or (result.cache_scope or "private") != "private":
+        return result
+    return attrs.evolve(result, ttl_ms=hint.ttl_ms, cache_scope=hint.scope)
+
+
+def validate_cache_hints(cache_hints: Mapping[Any, Any] | None) -> dict[str, CacheHint]:
+    """Check a mapping of methods to hints.
+
+    Raises:
+      ValueError: if a method's results cannot be cached.
+      TypeError: if a value is no `CacheHint`.
+
+    """
+    checked: dict[str, CacheHint] = {}
+    for method, hint in (cache_hints or {}).items():
+        spec = METHODS.get(method)
+        if spec is None or not spec.cacheable:
+            cacheable = sorted(name for name, each in METHODS.items() if each.cacheable)
+            raise ValueError(
+                f"cache_hints: {method!r} cannot be cached; these can: {', '.join(cacheable)}"
+            )
+        if not isinstance(hint, CacheHint):
+            raise TypeError(f"cache_hints[{method!r}] must be a CacheHint, got {hint!r:.60}")
+        checked[method] = hint
+    return checked

@@ -1,0 +1,54 @@
+"""What a server keeps of one connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trio_mcp._rpc._service import Connection
+
+if TYPE_CHECKING:
+    from trio_mcp._rpc._link import Link
+    from trio_mcp.types import InitializeRequestParams, LoggingLevel
+    from trio_mcp.types._revisions import Revision
+
+
+@attrs.define(eq=False)
+class ServerConnection(Connection):
+    """The state of one connection: all of it belongs to the older era's session.
+
+    A modern request finds nothing here that it would rely on: what it needs it carries
+    itself (statelessness).
+
+    Attributes:
+      link: Reaches the client outside any request; None where nothing does.
+      client_params: What the client said in ``initialize``.
+      initialized: Whether the client has said that it is ready.
+      log_level: From which level on it wants log messages; None until it said so.
+      state: For the server author's own use.
+
+    """
+
+    link: Link | None
+    client_params: InitializeRequestParams | None = None
+    initialized: bool = False
+    log_level: LoggingLevel | None = None
+    session_id: str | None = None
+    state: dict[str, Any] = attrs.field(factory=dict)
+    _revision: Revision | None = None
+
+    @property
+    def revision(self) -> Revision | None:
+        """The revision that ``initialize`` agreed on."""
+        return self._revision
+
+    def negotiate(self, revision: Revision, params: InitializeRequestParams) -> None:
+        """Enter the older era: from now on the connection speaks this revision."""
+        self._revision = revision
+        self.client_params = params
+
+    def forget_handshake(self) -> None:
+        """``initialize`` was refused after all: the client may try again."""
+        self._revision = None
+        self.client_params = None

@@ -1,0 +1,92 @@
+"""Which handler serves which method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import attrs
+
+from trio_mcp._codec import DecodeError, decode
+from trio_mcp._protocol._refusals import invalid_params
+from trio_mcp.types._base import WireModel
+from trio_mcp.types._methods import METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from trio_mcp.types._base import JsonObject
+    from trio_mcp.types._revisions import Revision
+
+    from ._context import ServerRequestContext
+
+    HandlerResult = WireModel | JsonObject | None
+    RequestHandler = Callable[[ServerRequestContext[Any, Any], Any], Awaitable[HandlerResult]]
+    NotificationHandler = Callable[[ServerRequestContext[Any, Any], Any], Awaitable[None]]
+    CallNext = Callable[[ServerRequestContext[Any, Any]], Awaitable[HandlerResult]]
+
+
+class ServerMiddleware(Protocol):
+    """Something round every request: looks, refuses, changes, measures."""
+
+    async def __call__(
+        self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    ) -> HandlerResult:
+        """Handle a request, usually by awaiting ``call_next(ctx)``.
+
+        Raise `MCPError` to answer that error instead.
+        """
+        ...
+
+
+@attrs.frozen
+class HandlerEntry:
+    """A registered handler, the type of its params, and the revisions it is limited to."""
+
+    params_type: Any
+    handler: Any
+    protocol_versions: frozenset[str] | None = None
+
+    def exists_in(self, method: str, revision: Revision) -> bool:
+        """Whether the method may be used at a revision."""
+        if self.protocol_versions is not None and revision.version not in self.protocol_versions:
+            return False
+        spec = METHODS.get(method)
+        return spec is None or spec.exists_in(revision)
+
+
+def read_params(params_type: Any, params: Mapping[str, Any] | None, revision: Revision) -> Any:
+    """Read a request's params into its handler's type.
+
+    Wire types are decoded strictly. ``dict`` (or None) takes the JSON object as it is. A
+    pydantic model is validated by itself.
+
+    Raises:
+      MCPError: -32602, with the path of what is wrong.
+
+    """
+    given = {} if params is None else params
+    if params_type is None or params_type is dict:
+        return given
+    if isinstance(params_type, type) and issubclass(params_type, WireModel):
+        try:
+            return decode(params_type, given, revision, where="params")
+        except DecodeError as exc:
+            raise invalid_params(f"Invalid params: {exc}") from exc
+    validate = getattr(params_type, "model_validate", None)
+    if validate is None:
+        raise TypeError(
+            f"params_type must be a wire type, a pydantic model or dict, got {params_type!r}"
+        )
+    try:
+        return validate({key: value for key, value in given.items() if key != "_meta"})
+    except ValueError as exc:
+        raise invalid_params(f"Invalid params: {_first_line(exc)}") from exc
+
+
+def _first_line(exc: ValueError) -> str:
+    errors = getattr(exc, "errors", None)
+    if errors is None:
+        return str(exc).partition("\n")[0]
+    first = errors(include_url=False, include_input=False)[0]
+    path = ".".join(["params", *(str(part) for part in first["loc"])])
+    return f"{path}: {first['msg']}"

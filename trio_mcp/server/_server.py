@@ -1,0 +1,377 @@
+"""The low-level server: a registry of handlers by method."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Generic
+
+import attrs
+import trio
+
+from trio_mcp._codec import encode
+from trio_mcp._rpc._channel import join_ends
+from trio_mcp._rpc._peer import open_peer
+from trio_mcp._rpc._service import Service
+from trio_mcp.types import (
+    MODERN_PROTOCOL_VERSIONS,
+    SERVER_INFO_META_KEY,
+    CallToolRequestParams,
+    CompleteRequestParams,
+    DiscoverResult,
+    EmptyResult,
+    GetPromptRequestParams,
+    Implementation,
+    InitializeRequestParams,
+    InitializeResult,
+    NotificationParams,
+    PaginatedRequestParams,
+    ProgressNotificationParams,
+    ReadResourceRequestParams,
+    RequestParams,
+    SetLevelRequestParams,
+    SubscribeRequestParams,
+    SubscriptionsListenRequestParams,
+    UnsubscribeRequestParams,
+)
+from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision, revision_for
+
+from ._caching import CacheHint, validate_cache_hints
+from ._capabilities import NotificationOptions, compute_capabilities
+from ._context import LifespanContextT, ServerRequestContext
+from ._registry import HandlerEntry
+from ._serving import ServerServing
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
+
+    from trio_mcp._rpc._channel import Channel
+    from trio_mcp.types import Icon, ServerCapabilities
+    from trio_mcp.types._base import JsonObject
+
+    from ._caching import CacheableMethod
+    from ._registry import NotificationHandler, RequestHandler, ServerMiddleware
+
+DRAIN_SECONDS = 1.0
+"""Seconds that running handlers may still answer when the client has ended its input."""
+
+
+@attrs.frozen(kw_only=True)
+class InitializationOptions:
+    """What ``initialize`` answers, where it shall differ from what the server says of itself."""
+
+    server_name: str
+    server_version: str
+    title: str | None = None
+    description: str | None = None
+    capabilities: ServerCapabilities
+    instructions: str | None = None
+    website_url: str | None = None
+    icons: list[Icon] | None = None
+
+
+@asynccontextmanager
+async def lifespan(_: Server[Any]) -> AsyncIterator[dict[str, Any]]:
+    """Do nothing round a run: the lifespan of a server that has no other."""
+    yield {}
+
+
+class Server(Service, Generic[LifespanContextT]):
+    """Handlers by method, and what the server says of itself.
+
+    A handler is called with the request's context and its params, read into their type, and
+    returns a result type (or a JSON object). It may raise `MCPError` to answer that error;
+    any other exception is logged, and the client hears only that there was one.
+
+    The object holds no state of a run: it may be served on several carriers and in several
+    threads at once. Handlers and middleware may be added while it runs.
+
+    Args:
+      name: The server's name, in ``serverInfo``.
+      version: Of the server itself.
+      lifespan: An async context manager round each run; what it yields is
+          ``ctx.lifespan_context``.
+      cache_hints: How long results of a method may be kept, where its handler does not say.
+      get_tool_input_schema: Finds a tool's input schema by name, for carriers that check
+          mirrored arguments before a call.
+      on_list_tools: And its siblings: the handlers. A capability is announced when its
+          handlers are there.
+
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = "",
+        title: str | None = None,
+        description: str | None = None,
+        instructions: str | None = None,
+        website_url: str | None = None,
+        icons: list[Icon] | None = None,
+        cache_hints: Mapping[CacheableMethod, CacheHint] | None = None,
+        lifespan: Callable[
+            [Server[LifespanContextT]], AbstractAsyncContextManager[LifespanContextT]
+        ] = lifespan,  # type: ignore[assignment]  # the default yields a dict
+        get_tool_input_schema: Callable[[str], Mapping[str, Any] | None] | None = None,
+        on_list_tools: RequestHandler | None = None,
+        on_call_tool: RequestHandler | None = None,
+        on_list_resources: RequestHandler | None = None,
+        on_list_resource_templates: RequestHandler | None = None,
+        on_read_resource: RequestHandler | None = None,
+        on_subscribe_resource: RequestHandler | None = None,
+        on_unsubscribe_resource: RequestHandler | None = None,
+        on_subscriptions_listen: RequestHandler | None = None,
+        on_list_prompts: RequestHandler | None = None,
+        on_get_prompt: RequestHandler | None = None,
+        on_completion: RequestHandler | None = None,
+        on_set_logging_level: RequestHandler | None = None,
+        on_ping: RequestHandler | None = None,
+        on_roots_list_changed: NotificationHandler | None = None,
+        on_progress: NotificationHandler | None = None,
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.title = title
+        self.description = description
+        self.instructions = instructions
+        self.website_url = website_url
+        self.icons = icons
+        self.cache_hints: dict[str, CacheHint] = validate_cache_hints(cache_hints)
+        self.middleware: list[ServerMiddleware] = []
+        self.notification_options = NotificationOptions()
+        self.experimental_capabilities: dict[str, JsonObject] = {}
+        self.extensions: dict[str, JsonObject] = {}
+        self.get_tool_input_schema = get_tool_input_schema
+        self._lifespan = lifespan
+        self._requests: dict[str, HandlerEntry] = {}
+        self._notifications: dict[str, HandlerEntry] = {}
+        self._server_info_json: dict[Revision, JsonObject] = {}
+        for method, params_type, handler in (
+            ("initialize", InitializeRequestParams, self._initialize),
+            ("server/discover", RequestParams, self._discover),
+            ("ping", RequestParams, on_ping or _ping),
+            ("tools/list", PaginatedRequestParams, on_list_tools),
+            ("tools/call", CallToolRequestParams, on_call_tool),
+            ("resources/list", PaginatedRequestParams, on_list_resources),
+            ("resources/templates/list", PaginatedRequestParams, on_list_resource_templates),
+            ("resources/read", ReadResourceRequestParams, on_read_resource),
+            ("resources/subscribe", SubscribeRequestParams, on_subscribe_resource),
+            ("resources/unsubscribe", UnsubscribeRequestParams, on_unsubscribe_resource),
+            ("subscriptions/listen", SubscriptionsListenRequestParams, on_subscriptions_listen),
+            ("prompts/list", PaginatedRequestParams, on_list_prompts),
+            ("prompts/get", GetPromptRequestParams, on_get_prompt),
+            ("completion/complete", CompleteRequestParams, on_completion),
+            ("logging/setLevel", SetLevelRequestParams, on_set_logging_level),
+        ):
+            if handler is not None:
+                self._requests[method] = HandlerEntry(params_type, handler)
+        for method, params_type, on_notification in (
+            ("notifications/roots/list_changed", NotificationParams, on_roots_list_changed),
+            ("notifications/progress", ProgressNotificationParams, on_progress),
+        ):
+            if on_notification is not None:
+                self._notifications[method] = HandlerEntry(params_type, on_notification)
+
+    # The registry
+
+    def add_request_handler(
+        self,
+        method: str,
+        params_type: Any,
+        handler: RequestHandler,
+        *,
+        protocol_versions: frozenset[str] | None = None,
+    ) -> None:
+        """Serve a method, in place of what served it before.
+
+        Args:
+          method: One of the specification's, or an own one.
+          params_type: What its params are read into: a wire type, a pydantic model, or dict.
+          handler: Called with the context and the params.
+          protocol_versions: The revisions to serve it at; those that have it when None.
+
+        """
+        self._requests[method] = HandlerEntry(params_type, handler, protocol_versions)
+
+    def add_notification_handler(
+        self, method: str, params_type: Any, handler: NotificationHandler
+    ) -> None:
+        """Take a client's notification, in place of what took it before."""
+        self._notifications[method] = HandlerEntry(params_type, handler)
+
+    def remove_request_handler(self, method: str) -> None:
+        """Stop serving a method.
+
+        Raises:
+          KeyError: if nothing serves it.
+
+        """
+        del self._requests[method]
+
+    def get_request_handler(self, method: str) -> HandlerEntry | None:
+        """Find what serves a method."""
+        return self._requests.get(method)
+
+    def get_notification_handler(self, method: str) -> HandlerEntry | None:
+        """Find what takes a notification."""
+        return self._notifications.get(method)
+
+    # What the server says of itself
+
+    @property
+    def server_info(self) -> Implementation:
+        """The server's name, version and the like, for display and logs."""
+        return Implementation(
+            name=self.name,
+            version=self.version,
+            title=self.title,
+            description=self.description,
+            website_url=self.website_url,
+            icons=self.icons,
+        )
+
+    def server_info_json(self, revision: Revision) -> JsonObject:
+        """`server_info` as a revision writes it; kept, since each result carries it."""
+        found = self._server_info_json.get(revision)
+        if found is None:
+            found = self._server_info_json[revision] = encode(self.server_info, revision)
+        return found
+
+    @property
+    def server_info_stamp(self) -> dict[str, Any]:
+        """What each modern result carries in its ``_meta``."""
+        return {SERVER_INFO_META_KEY: self.server_info_json(LATEST_MODERN)}
+
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> ServerCapabilities:
+        """Compute what the server can do at a revision, from the handlers it has."""
+        revision = revision_for(protocol_version or LATEST_HANDSHAKE.version)
+        if revision is None:
+            raise ValueError(f"unknown protocol version: {protocol_version!r}")
+        return compute_capabilities(
+            [name for name, entry in self._requests.items() if _limited_to(entry, revision)],
+            revision,
+            notification_options or self.notification_options,
+            {**self.experimental_capabilities, **(experimental_capabilities or {})},
+            {**self.extensions, **(extensions or {})},
+        )
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """Make what `run` takes, from what the server says of itself."""
+        return InitializationOptions(
+            server_name=self.name,
+            server_version=self.version,
+            title=self.title,
+            description=self.description,
+            capabilities=self.get_capabilities(
+                notification_options, experimental_capabilities, extensions
+            ),
+            instructions=self.instructions,
+            website_url=self.website_url,
+            icons=self.icons,
+        )
+
+    # Serving
+
+    @asynccontextmanager
+    async def open(
+        self,
+        initialization_options: InitializationOptions | None = None,
+        *,
+        raise_exceptions: bool = False,
+    ) -> AsyncGenerator[ServerServing, None]:
+        """Enter the lifespan; yields what carriers hand requests to, until the block ends."""
+        async with self._lifespan(self) as lifespan_context:
+            serving = ServerServing(
+                self, lifespan_context, initialization_options, raise_exceptions=raise_exceptions
+            )
+            try:
+                yield serving
+            finally:
+                await serving.stop()
+
+    async def run(
+        self,
+        read_stream: Channel,
+        write_stream: Channel | None = None,
+        initialization_options: InitializationOptions | None = None,
+        raise_exceptions: bool = False,
+    ) -> None:
+        """Serve one connection until its client ends it.
+
+        Args:
+          read_stream: What a transport yields: a channel, or its receiving end.
+          write_stream: The sending end, where they are apart.
+          initialization_options: What ``initialize`` answers, where it shall differ from
+              what the server says of itself.
+          raise_exceptions: Let the first defect of a handler end the run.
+
+        Cancellation:
+          Running handlers are cancelled; the channel stays the caller's to close.
+
+        """
+        async with self.open(initialization_options, raise_exceptions=raise_exceptions) as serving:
+            channel = join_ends(read_stream, write_stream)
+            async with open_peer(channel, serving, drain_seconds=DRAIN_SECONDS) as peer:
+                await peer.wait_ended()
+
+    # The handlers that every server has
+
+    async def _initialize(
+        self, ctx: ServerRequestContext[Any, Any], params: InitializeRequestParams
+    ) -> InitializeResult:
+        del params
+        options = ctx.initialization_options
+        if options is None:
+            return InitializeResult(
+                protocol_version=ctx.protocol_version,
+                capabilities=self.get_capabilities(protocol_version=ctx.protocol_version),
+                server_info=self.server_info,
+                instructions=self.instructions,
+            )
+        return InitializeResult(
+            protocol_version=ctx.protocol_version,
+            capabilities=options.capabilities,
+            server_info=Implementation(
+                name=options.server_name,
+                version=options.server_version,
+                title=options.title,
+                description=options.description,
+                website_url=options.website_url,
+                icons=options.icons,
+            ),
+            instructions=options.instructions,
+        )
+
+    async def _discover(
+        self, ctx: ServerRequestContext[Any, Any], params: RequestParams
+    ) -> DiscoverResult:
+        del params
+        return DiscoverResult(
+            supported_versions=list(MODERN_PROTOCOL_VERSIONS),
+            capabilities=self.get_capabilities(protocol_version=ctx.protocol_version),
+            instructions=self.instructions,
+        )
+
+
+async def _ping(ctx: ServerRequestContext[Any, Any], params: RequestParams) -> EmptyResult:
+    del ctx, params
+    await trio.lowlevel.checkpoint()
+    return EmptyResult()
+
+
+def _limited_to(entry: HandlerEntry, revision: Revision) -> bool:
+    return entry.protocol_versions is None or revision.version in entry.protocol_versions
+

@@ -1,0 +1,254 @@
+"""A server that runs: from an accepted request to its result."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from trio_mcp._codec import DecodeError, decode, encode
+from trio_mcp._protocol._handshake import choose_handshake_revision
+from trio_mcp._protocol._ladder import Accepted, accept_request
+from trio_mcp._protocol._refusals import invalid_params, method_not_found
+from trio_mcp._rpc._exchange import NO_PARAMS
+from trio_mcp._rpc._service import Serving
+from trio_mcp.errors import MCPError, MCPServerError, ResourceNotFoundError
+from trio_mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    SERVER_INFO_META_KEY,
+    EmptyResult,
+    ErrorData,
+    InitializeRequestParams,
+)
+from trio_mcp.types._base import WireModel
+from trio_mcp.types._methods import METHODS
+
+from ._caching import NO_HINT, CacheHint
+from ._connection import ServerConnection
+from ._context import ServerRequestContext
+from ._registry import read_params
+from ._session import ServerSession
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from trio_mcp._codec import Malformed
+    from trio_mcp._rpc._exchange import Exchange
+    from trio_mcp._rpc._link import Link
+    from trio_mcp._rpc._service import Connection
+    from trio_mcp.types._base import JsonObject
+    from trio_mcp.types._revisions import Revision
+
+    from ._registry import CallNext, HandlerEntry, HandlerResult
+    from ._server import InitializationOptions, Server
+
+logger: Final = logging.getLogger("trio_mcp.server")
+
+RESOURCE_NOT_FOUND_IN_OLDER_ERA: Final = -32002
+
+
+class ServerServing(Serving):
+    """One run of a `Server`, between entering its lifespan and leaving it."""
+
+    __slots__ = ("__weakref__", "_lifespan_context", "_options", "_server", "raise_exceptions")
+
+    def __init__(
+        self,
+        server: Server[Any],
+        lifespan_context: Any,
+        options: InitializationOptions | None,
+        *,
+        raise_exceptions: bool = False,
+    ) -> None:
+        self._server = server
+        self._lifespan_context = lifespan_context
+        self._options = options
+        self.raise_exceptions = raise_exceptions
+
+    # Connections
+
+    def connect(self, link: Link | None) -> ServerConnection:
+        """See `Serving.connect`."""
+        return ServerConnection(link)
+
+    def disconnect(self, connection: Connection) -> None:
+        """See `Serving.disconnect`."""
+        assert isinstance(connection, ServerConnection)
+        connection.link = None
+
+    # Requests
+
+    def accept(self, exchange: Exchange) -> bool:
+        """See `Serving.accept`."""
+        connection: ServerConnection = exchange.connection
+        exchange.accepted = accept_request(
+            exchange.method, exchange.params, connection.revision, self._serves
+        )
+        if exchange.method == "initialize":
+            exchange.accepted = self._negotiate(exchange, connection)
+        return True
+
+    def _serves(self, method: str, revision: Revision) -> bool:
+        entry = self._server.get_request_handler(method)
+        return entry is not None and entry.exists_in(method, revision)
+
+    def _negotiate(self, exchange: Exchange, connection: ServerConnection) -> Accepted:
+        try:
+            params = decode(
+                InitializeRequestParams,
+                exchange.params,
+                exchange.accepted.revision,
+                where="params",
+            )
+        except DecodeError as exc:
+            raise invalid_params(f"Invalid params: {exc}") from exc
+        revision = choose_handshake_revision(params.protocol_version)
+        connection.negotiate(revision, params)
+        return attrs.evolve(exchange.accepted, revision=revision)
+
+    async def handle(self, exchange: Exchange) -> JsonObject:
+        """See `Serving.handle`."""
+        entry = self._server.get_request_handler(exchange.method)
+        if entry is None:
+            # It was taken out between being accepted and its turn.
+            raise method_not_found(exchange.method)
+        try:
+            result = await self._call(entry, self._context_for(exchange))
+        except MCPServerError as exc:
+            raise _error_of(exc, exchange) from exc
+        except MCPError as exc:
+            if exchange.method == "initialize":
+                exchange.connection.forget_handshake()
+            raise _in_older_words(exc, exchange) from exc
+        if exchange.method == "logging/setLevel":
+            exchange.connection.log_level = exchange.params["level"]
+        return self._finish(exchange, result)
+
+    def _context_for(self, exchange: Exchange) -> ServerRequestContext[Any, Any]:
+        accepted = exchange.accepted
+        return ServerRequestContext(
+            session=ServerSession(exchange.connection, accepted.revision, exchange),
+            lifespan_context=self._lifespan_context,
+            protocol_version=accepted.revision.version,
+            method=exchange.method,
+            params=exchange.params,
+            request_id=exchange.id,
+            meta=accepted.meta,
+            exchange=exchange,
+            initialization_options=self._options,
+        )
+
+    async def _call(
+        self, entry: HandlerEntry, ctx: ServerRequestContext[Any, Any]
+    ) -> HandlerResult:
+        call_next: CallNext = functools.partial(_call_handler, entry)
+        for middleware in reversed(self._server.middleware):
+            call_next = functools.partial(middleware, call_next=call_next)
+        return await call_next(ctx)
+
+    def _finish(self, exchange: Exchange, result: HandlerResult) -> JsonObject:
+        revision = exchange.accepted.revision
+        spec = METHODS.get(exchange.method)
+        answer = _to_json(result, revision)
+        if not revision.has_result_type:
+            return answer
+        answer.setdefault("resultType", "complete")
+        if spec is not None and spec.cacheable and answer["resultType"] == "complete":
+            _apply_hint(answer, self._server.cache_hints.get(exchange.method, NO_HINT))
+        answer["_meta"] = {
+            SERVER_INFO_META_KEY: self._server.server_info_json(revision),
+            **(answer.get("_meta") or NO_PARAMS),
+        }
+        return answer
+
+    # Notifications, and what is no message
+
+    def notified(
+        self, connection: Connection, method: str, params: JsonObject
+    ) -> Callable[[], Awaitable[None]] | None:
+        """See `Serving.notified`. What no handler is registered for is dropped."""
+        assert isinstance(connection, ServerConnection)
+        if method == "notifications/initialized":
+            connection.initialized = True
+        entry = self._server.get_notification_handler(method)
+        revision = connection.revision
+        if entry is None or revision is None or not entry.exists_in(method, revision):
+            return None
+        try:
+            read = read_params(entry.params_type, params, revision)
+        except MCPError as exc:
+            logger.debug("%s was dropped: %s", method, exc)
+            return None
+        ctx = ServerRequestContext(
+            session=ServerSession(connection, revision, None),
+            lifespan_context=self._lifespan_context,
+            protocol_version=revision.version,
+            method=method,
+            params=params,
+            meta=params.get("_meta"),
+        )
+        return functools.partial(entry.handler, ctx, read)
+
+    def malformed(
+        self, connection: Connection, malformed: Malformed
+    ) -> tuple[ErrorData | None, None]:
+        """See `Serving.malformed`. Everything but an answer is answered."""
+        del connection
+        if malformed.is_response:
+            return None, None
+        return ErrorData(code=malformed.code, message=malformed.message), None
+
+
+async def _call_handler(entry: HandlerEntry, ctx: ServerRequestContext[Any, Any]) -> HandlerResult:
+    exchange = ctx.exchange
+    assert exchange is not None
+    params = read_params(entry.params_type, ctx.params, exchange.accepted.revision)
+    result: HandlerResult = await entry.handler(ctx, params)
+    return result
+
+
+def _to_json(result: HandlerResult, revision: Revision) -> JsonObject:
+    if result is None:
+        return encode(EmptyResult(), revision)
+    if isinstance(result, WireModel):
+        return encode(result, revision)
+    if isinstance(result, dict):
+        return dict(result)
+    dump = getattr(result, "model_dump", None)
+    if dump is None:
+        raise TypeError(
+            f"A handler returns a result type, a dict or None, not {type(result).__name__}"
+        )
+    dumped: JsonObject = dump(mode="json", by_alias=True, exclude_none=True)
+    return dumped
+
+
+def _apply_hint(answer: JsonObject, hint: CacheHint) -> None:
+    # A handler that chose a freshness of its own keeps it.
+    if not answer.get("ttlMs") and answer.get("cacheScope", "private") == "private":
+        answer["ttlMs"] = hint.ttl_ms
+        answer["cacheScope"] = hint.scope
+
+
+def _error_of(exc: MCPServerError, exchange: Exchange) -> MCPError:
+    if isinstance(exc, ResourceNotFoundError):
+        not_found = MCPError(INVALID_PARAMS, str(exc), {"uri": exchange.params.get("uri")})
+        return _in_older_words(not_found, exchange)
+    return MCPError(INTERNAL_ERROR, str(exc))
+
+
+def _in_older_words(error: MCPError, exchange: Exchange) -> MCPError:
+    # Until 2025-11-25 a missing resource had a code of its own (resources, error handling).
+    data: Any = error.data
+    if (
+        exchange.method == "resources/read"
+        and exchange.accepted.revision.has_handshake
+        and error.code == INVALID_PARAMS
+        and isinstance(data, dict)
+        and "uri" in data
+    ):
+        return MCPError(RESOURCE_NOT_FOUND_IN_OLDER_ERA, error.message, data)
+    return error

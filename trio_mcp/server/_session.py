@@ -1,0 +1,351 @@
+"""The way from a handler to the client that asked."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from trio_mcp._codec import DecodeError, checked_copy, decode, encode
+from trio_mcp._protocol._ladder import LOG_LEVELS
+from trio_mcp._rpc._link import NO_OPTIONS, CallOptions
+from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning, NoBackChannelError
+from trio_mcp.types import ClientCapabilities, EmptyResult, Implementation, InitializeRequestParams
+
+if TYPE_CHECKING:
+    from trio_mcp._rpc._exchange import Exchange
+    from trio_mcp._rpc._link import Link, ProgressFn
+    from trio_mcp.types import (
+        CreateMessageResult,
+        CreateMessageResultWithTools,
+        ElicitRequestedSchema,
+        ElicitResult,
+        IncludeContext,
+        ListRootsResult,
+        LoggingLevel,
+        ModelPreferences,
+        RequestId,
+        SamplingMessage,
+        ServerNotification,
+        ServerRequest,
+        Tool,
+        ToolChoice,
+    )
+    from trio_mcp.types._base import JsonObject, WireModel
+    from trio_mcp.types._revisions import Revision
+
+    from ._connection import ServerConnection
+
+ResultT = TypeVar("ResultT", bound="WireModel")
+
+_DEPRECATED = "{} is deprecated since protocol version 2026-07-28"
+
+
+class ServerSession:
+    """Reports, log messages and questions to one client, within one request where there is one.
+
+    Questions (`send_request` and what is built on it) need the older era and a carrier that
+    can ask; a modern handler returns an ``InputRequiredResult`` instead.
+    """
+
+    __slots__ = ("_capabilities", "_connection", "_exchange", "_revision")
+
+    def __init__(
+        self, connection: ServerConnection, revision: Revision, exchange: Exchange | None
+    ) -> None:
+        self._connection = connection
+        self._revision = revision
+        self._exchange = exchange
+        self._capabilities: ClientCapabilities | None = None
+
+    # Who asks
+
+    @property
+    def protocol_version(self) -> str:
+        """The revision that this request speaks."""
+        return self._revision.version
+
+    @property
+    def client_params(self) -> InitializeRequestParams | None:
+        """What the client says of itself: in ``initialize``, or in this request's ``_meta``."""
+        accepted = None if self._exchange is None else self._exchange.accepted
+        if accepted is None or accepted.capabilities is None:
+            return self._connection.client_params
+        info = accepted.client_info
+        return InitializeRequestParams(
+            protocol_version=self._revision.version,
+            capabilities=self.client_capabilities or ClientCapabilities(),
+            client_info=Implementation(name="unknown", version="")
+            if info is None
+            else decode(Implementation, info, self._revision, where="clientInfo"),
+        )
+
+    @property
+    def client_capabilities(self) -> ClientCapabilities | None:
+        """What the client can do for this request; None before the handshake."""
+        if self._capabilities is None:
+            accepted = None if self._exchange is None else self._exchange.accepted
+            if accepted is not None and accepted.capabilities is not None:
+                self._capabilities = decode(
+                    ClientCapabilities, accepted.capabilities, self._revision, where="capabilities"
+                )
+            elif self._connection.client_params is not None:
+                self._capabilities = self._connection.client_params.capabilities
+        return self._capabilities
+
+    def check_client_capability(self, capability: ClientCapabilities) -> bool:
+        """Tell whether the client declared at least this much."""
+        declared = self.client_capabilities
+        if declared is None:
+            return False
+        return _includes(encode(declared, self._revision), encode(capability, self._revision))
+
+    @property
+    def can_send_request(self) -> bool:
+        """Whether a question can reach the client."""
+        return self._revision.has_server_requests and self._asking_link() is not None
+
+    # Reports
+
+    async def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell the caller how far the work is; nothing is sent if it did not ask."""
+        if self._exchange is not None:
+            await self._exchange.report_progress(progress, total, message)
+
+    async def send_progress_notification(
+        self,
+        progress_token: str | int,
+        progress: float,
+        total: float | None = None,
+        message: str | None = None,
+        related_request_id: str | None = None,
+    ) -> None:
+        """Send progress for a token. `report_progress` is the shorter way within a request."""
+        del related_request_id
+        params: JsonObject = {"progressToken": progress_token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None and self._revision.has_progress_message:
+            params["message"] = message
+        await self._notify("notifications/progress", params)
+
+    async def send_log_message(
+        self,
+        level: LoggingLevel,
+        data: Any,
+        logger: str | None = None,
+        related_request_id: RequestId | None = None,
+    ) -> None:
+        """Send a log message, if the client asked for its level (logging, deprecated).
+
+        Raises:
+          ValueError: if the level is none of the eight, or the data is no JSON.
+
+        """
+        del related_request_id
+        if level not in LOG_LEVELS:
+            raise ValueError(f"level must be one of {', '.join(LOG_LEVELS)}, got {level!r}")
+        if not self._wants_log(level):
+            return
+        params: JsonObject = {"level": level, "data": checked_copy(data, "data")}
+        if logger is not None:
+            params["logger"] = logger
+        await self._notify("notifications/message", params)
+
+    def _wants_log(self, level: LoggingLevel) -> bool:
+        accepted = None if self._exchange is None else self._exchange.accepted
+        if self._revision.is_modern:
+            threshold = None if accepted is None else accepted.log_level
+            return threshold is not None and _reaches(level, threshold)
+        wanted = self._connection.log_level
+        return wanted is None or _reaches(level, wanted)
+
+    async def send_notification(
+        self, notification: ServerNotification, related_request_id: RequestId | None = None
+    ) -> None:
+        """Send any notification of the server side."""
+        del related_request_id
+        params = None if notification.params is None else encode(notification.params, self._revision)
+        await self._notify(notification.method, params)
+
+    async def _notify(self, method: str, params: JsonObject | None) -> None:
+        if self._exchange is not None:
+            await self._exchange.notify(method, params)
+        elif self._connection.link is not None:
+            await self._connection.link.notify(method, params)
+
+    async def _notify_session(self, method: str, params: JsonObject | None = None) -> None:
+        # The older era pushes changes to the session, outside any request.
+        if self._revision.has_handshake and self._connection.link is not None:
+            await self._connection.link.notify(method, params)
+
+    async def send_resource_updated(self, uri: str) -> None:
+        """Tell an older client that a resource it may have subscribed to has changed."""
+        await self._notify_session("notifications/resources/updated", {"uri": str(uri)})
+
+    async def send_resource_list_changed(self) -> None:
+        await self._notify_session("notifications/resources/list_changed")
+
+    async def send_tool_list_changed(self) -> None:
+        await self._notify_session("notifications/tools/list_changed")
+
+    async def send_prompt_list_changed(self) -> None:
+        await self._notify_session("notifications/prompts/list_changed")
+
+    async def send_elicit_complete(
+        self, elicitation_id: str, related_request_id: RequestId | None = None
+    ) -> None:
+        """Tell the client that a URL elicitation of it is done (2025-11-25)."""
+        del related_request_id
+        await self._notify("notifications/elicitation/complete", {"elicitationId": elicitation_id})
+
+    # Questions
+
+    async def send_request(
+        self,
+        request: ServerRequest,
+        result_type: type[ResultT],
+        request_read_timeout_seconds: float | None = None,
+        metadata: Any = None,
+        progress_callback: ProgressFn | None = None,
+    ) -> ResultT:
+        """Ask the client something and wait for its answer.
+
+        Raises:
+          NoBackChannelError: if this request or connection cannot carry a question.
+          MCPError: if the client answered with an error.
+          InvalidResponse: if the answer is not of the result type.
+
+        """
+        del metadata
+        params = None if request.params is None else encode(request.params, self._revision)
+        options = CallOptions(on_progress=progress_callback, timeout=request_read_timeout_seconds)
+        return await self._ask(request.method, params, result_type, options)
+
+    async def _ask(
+        self,
+        method: str,
+        params: JsonObject | None,
+        result_type: type[ResultT],
+        options: CallOptions = NO_OPTIONS,
+    ) -> ResultT:
+        link = self._asking_link()
+        if link is None or not self._revision.has_server_requests:
+            raise NoBackChannelError(method)
+        result = await link.request(method, params, options)
+        try:
+            return decode(result_type, result, self._revision, where="result")
+        except DecodeError as exc:
+            raise InvalidResponse(f"{method}: the client's answer is invalid: {exc}") from exc
+
+    def _asking_link(self) -> Link | None:
+        return self._connection.link if self._exchange is None else self._exchange.link
+
+    async def send_ping(self) -> EmptyResult:
+        """Ask the client for a sign of life."""
+        return await self._ask("ping", None, EmptyResult)
+
+    async def create_message(
+        self,
+        messages: list[SamplingMessage],
+        *,
+        max_tokens: int,
+        system_prompt: str | None = None,
+        include_context: IncludeContext | None = None,
+        temperature: float | None = None,
+        stop_sequences: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        model_preferences: ModelPreferences | None = None,
+        tools: list[Tool] | None = None,
+        tool_choice: ToolChoice | None = None,
+        related_request_id: RequestId | None = None,
+    ) -> CreateMessageResult | CreateMessageResultWithTools:
+        """Ask the client's model for a message (sampling, deprecated)."""
+        from trio_mcp.types import (  # noqa: PLC0415 - most servers never sample
+            CreateMessageRequestParams,
+            CreateMessageResult,
+            CreateMessageResultWithTools,
+        )
+
+        del related_request_id
+        _warn_deprecated("Sampling")
+        params = CreateMessageRequestParams(
+            messages=messages,
+            max_tokens=max_tokens,
+            system_prompt=system_prompt,
+            include_context=include_context,
+            temperature=temperature,
+            stop_sequences=stop_sequences,
+            metadata=metadata,
+            model_preferences=model_preferences,
+            tools=tools,
+            tool_choice=tool_choice,
+        )
+        result_type: Any = CreateMessageResult if tools is None else CreateMessageResultWithTools
+        answer: CreateMessageResult | CreateMessageResultWithTools = await self._ask(
+            "sampling/createMessage", encode(params, self._revision), result_type
+        )
+        return answer
+
+    async def list_roots(self) -> ListRootsResult:
+        """Ask the client for its roots (deprecated)."""
+        from trio_mcp.types import ListRootsResult  # noqa: PLC0415 - most servers never ask
+
+        _warn_deprecated("Asking for roots")
+        return await self._ask("roots/list", None, ListRootsResult)
+
+    async def elicit(
+        self,
+        message: str,
+        requested_schema: ElicitRequestedSchema,
+        related_request_id: RequestId | None = None,
+    ) -> ElicitResult:
+        """Ask the user to fill in a form; `elicit_form` under its first name."""
+        return await self.elicit_form(message, requested_schema, related_request_id)
+
+    async def elicit_form(
+        self,
+        message: str,
+        requested_schema: ElicitRequestedSchema,
+        related_request_id: RequestId | None = None,
+    ) -> ElicitResult:
+        """Ask the user to fill in a form (elicitation)."""
+        from trio_mcp.types import ElicitRequestFormParams, ElicitResult  # noqa: PLC0415
+
+        del related_request_id
+        params = ElicitRequestFormParams(message=message, requested_schema=requested_schema)
+        return await self._ask("elicitation/create", encode(params, self._revision), ElicitResult)
+
+    async def elicit_url(
+        self,
+        message: str,
+        url: str,
+        elicitation_id: str,
+        related_request_id: RequestId | None = None,
+    ) -> ElicitResult:
+        """Ask the user to visit a URL (elicitation, 2025-11-25)."""
+        from trio_mcp.types import ElicitRequestURLParams, ElicitResult  # noqa: PLC0415
+
+        del related_request_id
+        params = ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
+        return await self._ask("elicitation/create", encode(params, self._revision), ElicitResult)
+
+
+def _reaches(level: str, threshold: str) -> bool:
+    return LOG_LEVELS.index(level) >= LOG_LEVELS.index(threshold)
+
+
+def _includes(declared: JsonObject, wanted: JsonObject) -> bool:
+    for key, value in wanted.items():
+        if key not in declared:
+            return False
+        if isinstance(value, dict):
+            inner = declared[key]
+            if not isinstance(inner, dict) or not _includes(inner, value):
+                return False
+    return True
+
+
+def _warn_deprecated(what: str) -> None:
+    warnings.warn(_DEPRECATED.format(what), MCPDeprecationWarning, stacklevel=4)

@@ -1,0 +1,158 @@
+"""The road inside one process: a request runs its handler in the caller's own task.
+
+No JSON text, no queue, no second task. What crosses is copied and checked to be JSON, so
+neither side can reach into the other's objects, and a test in memory fails for what would
+fail on a wire.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from contextlib import asynccontextmanager
+from types import coroutine
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import trio
+
+from trio_mcp._codec import checked_copy
+from trio_mcp._protocol._open_requests import OpenRequests
+from trio_mcp._protocol._refusals import method_not_found
+from trio_mcp._rpc._answer import error_for
+from trio_mcp._rpc._calls import read_progress, run_progress_callback
+from trio_mcp._rpc._exchange import NO_PARAMS, Exchange
+from trio_mcp._rpc._link import NO_OPTIONS, CallOptions, Link
+from trio_mcp._rpc._nursery import finish_within
+from trio_mcp._rpc._pump import run_logged
+from trio_mcp._rpc._time_limit import TimeLimit
+from trio_mcp.errors import ConnectionLost, MCPError, RequestTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Coroutine, Generator
+
+    from trio_mcp._rpc._service import Connection, Serving
+    from trio_mcp.types._base import JsonObject
+
+T = TypeVar("T")
+
+CLOSE_TIMEOUT: Final = 2.0
+"""Seconds that closing waits for the clean-up of handlers that run in other tasks."""
+
+
+class DirectLink(Link):
+    """One direction of `open_direct`."""
+
+    __slots__ = ("__weakref__", "_closed", "_home", "_idle", "_open", "_reverse", "_target")
+
+    def __init__(self) -> None:
+        self._open: OpenRequests[Exchange] = OpenRequests()
+        self._idle = trio.lowlevel.ParkingLot()
+        self._target: tuple[Serving, Connection] | None = None
+        self._home: tuple[Serving, Connection] | None = None
+        self._reverse: DirectLink | None = None
+        self._closed = False
+
+    def join(
+        self, reverse: DirectLink, target: tuple[Serving, Connection], home: tuple[Serving, Connection]
+    ) -> None:
+        """Set what this direction leads to, and where reports of its requests go."""
+        self._reverse, self._target, self._home = reverse, target, home
+
+    async def request(
+        self, method: str, params: JsonObject | None, options: CallOptions = NO_OPTIONS
+    ) -> JsonObject:
+        """See `Link.request`. A cancelled caller waits for the handler's clean-up."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        serving, connection = self._reach(self._target)
+        request_id = self._open.next_id()
+        if options.on_progress is not None:
+            params = {} if params is None else params
+            params["_meta"] = {**params.get("_meta", NO_PARAMS), "progressToken": request_id}
+        scope = trio.CancelScope()
+        limit = TimeLimit(options, scope)
+
+        async def _report(
+        self, options: CallOptions, limit: TimeLimit, method: str, params: JsonObject | None
+    ) -> None:
+        # What a handler says about its request goes to the one who made it.
+        await trio.lowlevel.checkpoint()
+        if method == "notifications/progress" and options.on_progress is not None:
+            report = None if params is None else read_progress(params)
+            if report is not None:
+                limit.progressed()
+                await run_progress_callback(options.on_progress, report)
+                return
+        await _deliver(self._reach(self._home), method, params)
+
+    async def close(self) -> None:
+        """Cancel what still runs in other tasks, and wait for its clean-up, bounded."""
+        self._closed = True
+        with finish_within(CLOSE_TIMEOUT):
+            for exchange in self._open:
+                exchange.cancel("the connection was closed")
+            while self._open:
+                await self._idle.park()
+        self._reverse = self._target = self._home = None
+
+    def _reach(self, side: tuple[Serving, Connection] | None) -> tuple[Serving, Connection]:
+        if side is None or self._closed:
+            raise _closed()
+        return side
+
+
+@asynccontextmanager
+async def open_direct(
+    server: Serving, client: Serving
+) -> AsyncGenerator[DirectLink, None]:
+    """Join a server and a client of this process; yields the client's link.
+
+    Args:
+      server: Handles what the client asks.
+      client: Handles what the server asks and tells.
+
+    """
+    forward = DirectLink()
+    backward = DirectLink()
+    served = (server, server.connect(backward))
+    asking = (client, client.connect(forward))
+    forward.join(backward, served, asking)
+    backward.join(forward, asking, served)
+    try:
+        yield forward
+    finally:
+        server.ending(served[1])
+        await forward.close()
+        await backward.close()
+        server.disconnect(served[1])
+        client.disconnect(asking[1])
+
+
+async def _deliver(
+    side: tuple[Serving, Connection], method: str, params: JsonObject | None
+) -> None:
+    serving, connection = side
+    copied = NO_PARAMS if params is None else cast("JsonObject", checked_copy(params, "params"))
+    callback = serving.notified(connection, method, copied)
+    if callback is not None:
+        await run_logged(callback)
+
+
+def _closed() -> ConnectionLost:
+    return ConnectionLost("The connection was closed on this side")
+
+
+@coroutine
+def _run_in_own_context(handler: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    # Drives the handler's coroutine by hand, each step in a copy of the caller's context:
+    # context variables that it sets are its own, as in a task of its own.
+    context = contextvars.copy_context()
+    try:
+        request = context.run(handler.send, None)
+        while True:
+            try:
+                value = yield request
+            except BaseException as exc:
+                request = context.run(handler.throw, exc)
+            else:
+                request = context.run(handler.send, value)
+    except StopIteration as stop:
+        return cast("T", stop.value)
