@@ -10,6 +10,7 @@ that says what to answer, or that there is nothing to answer.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
 import attrs
@@ -26,6 +27,7 @@ from trio_mcp.types import (
 )
 
 if TYPE_CHECKING:
+    from trio_mcp._codec._lines import TooLong
     from trio_mcp.types import JSONRPCMessage, RequestId
     from trio_mcp.types._base import JsonObject, JsonValue
 
@@ -79,6 +81,15 @@ def parse_frame(data: bytes | str) -> Frame:
     if isinstance(parsed, Malformed):
         return attrs.evolve(parsed, excerpt=_excerpt(data))
     return parsed
+
+
+def parse_line(line: bytes | TooLong) -> Frame:
+    """Parse what a `LineSplitter` returned. Never raises."""
+    if isinstance(line, bytes):
+        return parse_frame(line)
+    request_id, is_response = _find_id(line.head, line.tail)
+    what = f"Invalid Request: a message of more than {line.limit} bytes"
+    return Malformed(INVALID_REQUEST, what, request_id, is_response, _excerpt(line.head))
 
 
 def parse_message(value: JsonValue) -> JSONRPCMessage | Malformed:
@@ -200,6 +211,32 @@ def _kind(value: JsonValue) -> str:
     if isinstance(value, (int, float)):
         return "a number"
     return {str: "a string", list: "an array"}.get(type(value), "an object")
+
+
+# How the envelope of a message too long to be read looks from its ends. At the end, only the
+# members of the message itself can stand before the last brace.
+_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"\s*'
+_ID = rb'"id"\s*:\s*(-?\d{1,30}|"(?:[^"\\]|\\.){0,300}")\s*'
+_HEAD: Final = re.compile(
+    rb"\s*\{\s*(?:" + _VERSION + rb",\s*)?(?:" + _ID + rb',\s*)?"(\w+)"\s*:'
+)
+_TAIL: Final = re.compile(
+    rb",\s*(?:" + _VERSION + rb",\s*)?" + _ID + rb"(?:,\s*" + _VERSION + rb")?\}\s*\Z"
+)
+
+
+def _find_id(head: bytes, tail: bytes) -> tuple[RequestId | None, bool]:
+    """Find the id of a message of which only the ends were kept, and whether it answers."""
+    begin = _HEAD.match(head)
+    if begin is None or begin[2] not in {b"method", b"params", b"result", b"error"}:
+        return None, False
+    is_response = begin[2] in {b"result", b"error"}
+    found = begin[1] or (end[1] if (end := _TAIL.search(tail)) else None)
+    try:
+        value = loads(found) if found else None
+    except JsonError:
+        return None, is_response
+    return (value if _is_id(value) else None), is_response
 
 
 def _excerpt(data: bytes | str) -> str:

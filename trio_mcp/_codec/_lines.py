@@ -16,11 +16,17 @@ _BOM: Final = b"\xef\xbb\xbf"
 _CR: Final = 0x0D
 
 
+_KEPT: Final = 1024
+# Of a dropped line, at each end: its id is found there by `_envelope`, whoever wrote it.
+
+
 @attrs.frozen
 class TooLong:
     """Stands for a line beyond the limit, which was dropped."""
 
     limit: int
+    head: bytes = attrs.field(default=b"", eq=False)
+    tail: bytes = attrs.field(default=b"", eq=False)
 
 
 class LineSplitter:
@@ -32,11 +38,11 @@ class LineSplitter:
 
     Args:
       limit: The greatest length of a line, in bytes without its LF. What is longer is
-          dropped up to its end and reported once, as soon as that is known.
+          dropped, and reported once at its end.
 
     """
 
-    __slots__ = ("_at_start", "_dropping", "_limit", "_parts", "_size")
+    __slots__ = ("_at_start", "_head", "_limit", "_parts", "_size")
 
     def __init__(self, limit: int = MAX_LINE_SIZE) -> None:
         if limit < 1:
@@ -44,7 +50,7 @@ class LineSplitter:
         self._limit = limit
         self._parts: list[bytes] = []  # of the line whose end has not come
         self._size = 0  # of all parts
-        self._dropping = False
+        self._head: bytes | None = None  # of a line that is being dropped
         self._at_start = True
 
     def feed(self, chunk: bytes) -> list[bytes | TooLong]:
@@ -52,11 +58,11 @@ class LineSplitter:
         lines: list[bytes | TooLong] = []
         end = chunk.find(b"\n")
         if end < 0:
-            self._keep(chunk, lines)
+            self._keep(chunk)
             return lines
         start = 0
-        if self._parts or self._dropping:
-            self._keep(chunk[:end], lines)
+        if self._parts:
+            self._keep(chunk[:end])
             self._end_line(lines)
             start = end + 1
             end = chunk.find(b"\n", start)
@@ -64,40 +70,40 @@ class LineSplitter:
             self._add(chunk[start:end], lines)
             start = end + 1
             end = chunk.find(b"\n", start)
-        if start < len(chunk):
-            self._keep(chunk[start:], lines)
+        self._keep(chunk[start:])
         return lines
 
     def finish(self) -> list[bytes | TooLong]:
         """Take the end of the stream; return the last line if its LF is missing."""
         lines: list[bytes | TooLong] = []
-        self._end_line(lines)
+        if self._parts:
+            self._end_line(lines)
         return lines
 
-    def _keep(self, part: bytes, lines: list[bytes | TooLong]) -> None:
-        if self._dropping or not part:
+    def _keep(self, part: bytes) -> None:
+        if not part:
             return
         self._parts.append(part)
         self._size += len(part)
         if self._size > self._limit:
-            self._forget()
-            self._dropping = True
-            lines.append(TooLong(self._limit))
+            rest = b"".join(self._parts)
+            if self._head is None:
+                self._head = rest[:_KEPT]
+            self._parts = [rest[-_KEPT:]]
 
     def _end_line(self, lines: list[bytes | TooLong]) -> None:
-        if self._parts:
-            line = b"".join(self._parts)
-            self._forget()
+        line = b"".join(self._parts)
+        if self._head is None:
             self._add(line, lines)
-        self._dropping = False
-
-    def _forget(self) -> None:
-        self._parts.clear()
+        else:
+            lines.append(TooLong(self._limit, self._head, line[-_KEPT:]))
+        self._parts = []
         self._size = 0
+        self._head = None
 
     def _add(self, line: bytes, lines: list[bytes | TooLong]) -> None:
         if len(line) > self._limit:
-            lines.append(TooLong(self._limit))
+            lines.append(TooLong(self._limit, line[:_KEPT], line[-_KEPT:]))
             return
         if self._at_start:
             self._at_start = False

@@ -1,0 +1,114 @@
+"""Messages as lines over any stream of bytes: pipes, and as well sockets of any kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from trio_mcp._codec._envelope import dump_message, parse_line
+from trio_mcp._codec._lines import MAX_LINE_SIZE, LineSplitter
+from trio_mcp._rpc._channel import Channel
+from trio_mcp._rpc._nursery import finish_within
+from trio_mcp.transports._fd_streams import READ_SIZE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trio_mcp._codec._envelope import Frame
+    from trio_mcp._codec._lines import TooLong
+    from trio_mcp.types import JSONRPCMessage
+
+CLOSE_TIMEOUT: Final = 1.0
+"""Seconds that a stream may take to close. Those of stdio close at once."""
+
+
+class LineChannel(Channel):
+    """A channel over a pair of byte streams, one message a line, as on stdio.
+
+    Every message ends with one LF, on every platform; CR never occurs. A line that is no
+    message is received as `Malformed`, and so is one beyond the limit.
+
+    Args:
+      receive_stream: Closed with the channel.
+      send_stream: Closed with the channel; may be the same object.
+      max_line_size: The longest line that is received, in bytes.
+      encoding_errors: What to do with a line that is not UTF-8: ``strict`` receives it as
+          malformed, ``replace`` and ``ignore`` repair it.
+
+    """
+
+    __slots__ = ("_ended", "_errors", "_receive_stream", "_receiving", "_send_stream", "_splitter")
+
+    def __init__(
+        self,
+        receive_stream: trio.abc.ReceiveStream,
+        send_stream: trio.abc.SendStream,
+        *,
+        max_line_size: int = MAX_LINE_SIZE,
+        encoding_errors: str = "strict",
+    ) -> None:
+        self._receive_stream = receive_stream
+        self._send_stream = send_stream
+        self._splitter = LineSplitter(max_line_size)
+        self._errors = encoding_errors
+        self._receiving = False
+        self._ended = False
+
+    async def receive(self) -> list[Frame]:
+        """Wait for the next messages; see `Channel.receive`.
+
+        Raises:
+          trio.BusyResourceError: if another task is receiving.
+
+        """
+        if self._receiving:
+            raise trio.BusyResourceError("another task is receiving from this channel")
+        self._receiving = True
+        try:
+            while True:
+                chunk = await self._receive_stream.receive_some(READ_SIZE)
+                if chunk:
+                    lines = self._splitter.feed(bytes(chunk))
+                elif self._ended:
+                    raise trio.EndOfChannel
+                else:
+                    self._ended = True
+                    lines = self._splitter.finish()
+                if lines:
+                    return self._parse(lines)
+        finally:
+            self._receiving = False
+
+    async def send(self, messages: list[JSONRPCMessage]) -> None:
+        """Write messages, each with its line feed, in one go; see `Channel.send`.
+
+        Raises:
+          trio.BusyResourceError: if another task is sending.
+          TypeError, ValueError: if a message holds what JSON cannot say; nothing is sent.
+
+        """
+        parts: list[bytes] = []
+        for message in messages:
+            parts += (dump_message(message), b"\n")
+        await self._send_stream.send_all(b"".join(parts))
+
+    async def aclose(self) -> None:
+        """Close both streams, within `CLOSE_TIMEOUT` seconds each, also when cancelled."""
+        try:
+            with finish_within(CLOSE_TIMEOUT):
+                await self._send_stream.aclose()
+        finally:
+            with finish_within(CLOSE_TIMEOUT):
+                await self._receive_stream.aclose()
+        await trio.lowlevel.checkpoint()
+
+    def _parse(self, lines: Sequence[bytes | TooLong]) -> list[Frame]:
+        if self._errors == "strict":
+            return [parse_line(line) for line in lines]
+        return [
+            parse_line(line.decode("utf-8", self._errors).encode())
+            if isinstance(line, bytes)
+            else parse_line(line)
+            for line in lines
+        ]

@@ -1,0 +1,174 @@
+"""The server's end of stdio: this process's stdin and stdout, one message a line."""
+
+from __future__ import annotations
+
+import io
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
+
+import trio
+
+from trio_mcp._codec._lines import MAX_LINE_SIZE
+from trio_mcp.transports._fd_streams import READ_SIZE, FdReceiveStream, FdSendStream
+from trio_mcp.transports._line_channel import LineChannel
+from trio_mcp.transports._standard_fds import private_duplicate, stdin_taken, stdout_taken
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from trio_mcp._rpc._channel import Channel
+
+
+class SupportsFileno(Protocol):
+    """Anything with a descriptor: a file, a socket, ``trio.wrap_file(sys.stdin)``."""
+
+    def fileno(self) -> int: ...
+
+
+StdioInput: TypeAlias = "SupportsFileno | io.BufferedIOBase | trio.abc.ReceiveStream"
+StdioOutput: TypeAlias = "SupportsFileno | io.BufferedIOBase | trio.abc.SendStream"
+
+
+@asynccontextmanager
+async def stdio_server(
+    stdin: StdioInput | None = None,
+    stdout: StdioOutput | None = None,
+    *,
+    max_line_size: int = MAX_LINE_SIZE,
+) -> AsyncGenerator[Channel, None]:
+    """Open the channel to the client that started this process.
+
+    Inside the block, descriptors 0 and 1 are not the wire: the channel has private duplicates
+    that no child inherits, 0 reads the null device and 1 goes to stderr. So neither print(),
+    nor C code, nor a child process can write into the protocol or read from it. Both are put
+    back at the end. The flags of the descriptors, which others share, are not changed.
+
+    Args:
+      stdin: What to read instead of stdin: an object with ``fileno()``, whose descriptor is
+          duplicated (and nothing that it has buffered is seen); a stream of Trio, or a
+          binary file without a descriptor, which are closed with the channel. Descriptor 0
+          is left alone then.
+      stdout: What to write to instead of stdout, and as before for descriptor 1.
+      max_line_size: The longest message that is received, in bytes; a longer one is answered
+          with an error.
+
+    Returns:
+      The channel, which unpacks into two ends: ``read, write``. Its end comes when the client
+      closes its side, or dies.
+
+    Raises:
+      RuntimeError: if stdin or stdout already serves a session.
+      OSError: if one of them is closed.
+
+    Cancellation:
+      Entering and leaving do not wait.
+
+    """
+    async with AsyncExitStack() as stack:
+        # The null device first and the wire's duplicates last: they close before 0 and 1 are
+        # put back.
+        receive_stream = _open_input(
+            stack.enter_context(stdin_taken()) if stdin is None else stdin
+        )
+        stack.push_async_callback(trio.aclose_forcefully, receive_stream)
+        send_stream = _open_output(
+            stack.enter_context(stdout_taken()) if stdout is None else stdout
+        )
+        stack.push_async_callback(trio.aclose_forcefully, send_stream)
+        yield LineChannel(receive_stream, send_stream, max_line_size=max_line_size)
+
+
+def _open_input(source: int | StdioInput) -> trio.abc.ReceiveStream:
+    if isinstance(source, trio.abc.ReceiveStream):
+        return source
+    fd = source if isinstance(source, int) else _fileno(source)
+    if fd is not None:
+        return FdReceiveStream(private_duplicate(fd))
+    return _FileReceiveStream(_unwrapped(source))
+
+
+def _open_output(target: int | StdioOutput) -> trio.abc.SendStream:
+    if isinstance(target, trio.abc.SendStream):
+        return target
+    fd = target if isinstance(target, int) else _fileno(target)
+    if fd is not None:
+        if not isinstance(target, int) and hasattr(file := _unwrapped(target), "flush"):
+            file.flush()  # what was written before comes before
+        return FdSendStream(private_duplicate(fd))
+    return _FileSendStream(_unwrapped(target))
+
+
+def _fileno(file: Any) -> int | None:
+    try:
+        fd = file.fileno()
+    except (AttributeError, io.UnsupportedOperation):
+        return None
+    assert isinstance(fd, int)
+    return fd
+
+
+def _unwrapped(file: Any) -> Any:
+    """Return the file inside one of `trio.wrap_file`."""
+    return getattr(file, "wrapped", file)
+
+
+_LIMIT: Final = 1
+# Threads per file: its methods are called one after the other.
+
+
+@final
+class _FileReceiveStream(trio.abc.ReceiveStream):
+    """Reads a binary file that has no descriptor, in threads, since it may block."""
+
+    def __init__(self, file: Any) -> None:
+        if isinstance(file, io.TextIOBase):
+            raise TypeError("stdin has to be a binary file or have a descriptor")
+        self._file = file
+        self._limiter = trio.CapacityLimiter(_LIMIT)
+        self._closed = False
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        if self._closed:
+            raise trio.ClosedResourceError("this stream is closed")
+        size = READ_SIZE if max_bytes is None else max_bytes
+        chunk: bytes = await trio.to_thread.run_sync(
+            self._file.readline, size, abandon_on_cancel=True, limiter=self._limiter
+        )
+        return chunk
+
+    async def aclose(self) -> None:
+        self._closed = True
+        await trio.lowlevel.checkpoint()
+
+
+@final
+class _FileSendStream(trio.abc.SendStream):
+    """Writes to a binary file that has no descriptor, in threads, since it may block."""
+
+    def __init__(self, file: Any) -> None:
+        if isinstance(file, io.TextIOBase):
+            raise TypeError("stdout has to be a binary file or have a descriptor")
+        self._file = file
+        self._limiter = trio.CapacityLimiter(_LIMIT)
+        self._closed = False
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        if self._closed:
+            raise trio.ClosedResourceError("this stream is closed")
+        await trio.to_thread.run_sync(
+            self._write, data, abandon_on_cancel=True, limiter=self._limiter
+        )
+
+    def _write(self, data: bytes | bytearray | memoryview) -> None:
+        try:
+            self._file.write(data)
+            self._file.flush()
+        except (OSError, ValueError) as exc:
+            raise trio.BrokenResourceError("cannot write") from exc
+
+    async def wait_send_all_might_not_block(self) -> None:
+        await trio.lowlevel.checkpoint()
+
+    async def aclose(self) -> None:
+        self._closed = True
+        await trio.lowlevel.checkpoint()
