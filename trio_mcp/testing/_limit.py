@@ -61,8 +61,11 @@ def run_within(
         # What the test made of its end tells less than where it hung.
         raise LimitExceeded(watch.report)
     if isinstance(result, outcome.Error):
-        # Outside of any handler, so that its context stays what it was.
-        raise _sole_exception(result.error)
+        try:
+            # Outside of any handler, so that its context stays what it was.
+            raise _sole_exception(result.error)
+        finally:
+            del result  # the traceback holds this frame
 
 
 def _sole_exception(exc: BaseException) -> BaseException:
