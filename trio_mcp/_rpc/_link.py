@@ -47,6 +47,8 @@ class Link(ABC):
     Any number of tasks may use a link at once.
     """
 
+    __slots__ = ()
+
     @abstractmethod
     async def request(
         self, method: str, params: JsonObject | None, options: CallOptions = NO_OPTIONS

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class Connection(ABC):
     """What a service keeps of one connection or session."""
 
+    __slots__ = ()
+
     @property
     @abstractmethod
     def revision(self) -> Revision | None:
@@ -38,7 +40,9 @@ class Serving(ABC):
 
     """
 
-    raise_exceptions: bool = False
+    __slots__ = ()
+
+    raise_exceptions: bool
 
     @abstractmethod
     def connect(self, link: Link | None) -> Connection:

@@ -55,12 +55,13 @@ class ClientConnection(Connection):
 class ClientServing(Serving):
     """Answers what a server of the older era asks, and hands on what any server tells."""
 
-    __slots__ = ("_callbacks", "_capabilities", "_session")
+    __slots__ = ("_callbacks", "_capabilities", "_session", "raise_exceptions")
 
     def __init__(
         self, session: ClientSession, callbacks: Callbacks, capabilities: ClientCapabilities
     ) -> None:
         self._session: ClientSession | None = session
+        self.raise_exceptions = False
         self._callbacks = callbacks
         self._capabilities = capabilities
 

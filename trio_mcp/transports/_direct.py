@@ -70,7 +70,52 @@ class DirectLink(Link):
         scope = trio.CancelScope()
         limit = TimeLimit(options, scope)
 
-        async def _report(
+        async def report(method: str, params: JsonObject | None) -> None:
+            await self._report(options, limit, method, params)
+
+        exchange = Exchange(
+            request_id,
+            method,
+            NO_PARAMS if params is None else params,
+            connection,
+            report,
+            self._reverse,
+            scope=scope,
+        )
+        self._open.open(request_id, exchange)
+        limit.start()
+        try:
+            return await self._run(serving, exchange, options)
+        finally:
+            exchange.close()
+            self._open.close(request_id)
+            if self._closed and not self._open:
+                self._idle.unpark_all()
+
+    async def _run(self, serving: Serving, exchange: Exchange, options: CallOptions) -> JsonObject:
+        try:
+            if not serving.accept(exchange):
+                raise method_not_found(exchange.method)
+            with exchange.scope:
+                result = await _run_in_own_context(serving.handle(exchange))
+                if not self._closed:
+                    copied = checked_copy(result, "result")
+                    await trio.lowlevel.cancel_shielded_checkpoint()
+                    return cast("JsonObject", copied)
+        except Exception as exc:
+            if serving.raise_exceptions and not isinstance(exc, MCPError):
+                raise
+            raise MCPError.from_error_data(error_for(exc, exchange)) from None
+        if self._closed:
+            raise _closed()
+        raise RequestTimeout(f"{exchange.method}: no answer within {options.timeout:g} s")
+
+    async def notify(self, method: str, params: JsonObject | None = None) -> None:
+        """See `Link.notify`. What it asks of user code has run when this returns."""
+        await trio.lowlevel.checkpoint()
+        await _deliver(self._reach(self._target), method, params)
+
+    async def _report(
         self, options: CallOptions, limit: TimeLimit, method: str, params: JsonObject | None
     ) -> None:
         # What a handler says about its request goes to the one who made it.
