@@ -1,0 +1,299 @@
+"""The walk from a hint to a shape."""
+
+from __future__ import annotations
+
+import enum
+import types
+import typing
+from typing import TYPE_CHECKING, Annotated, Any, Final, ForwardRef, Literal, TypeVar, get_args
+
+import attrs
+
+from trio_mcp._codec._schema import compile_validator
+from trio_mcp.types import WireModel
+
+from . import _containers as containers
+from ._choices import Matcher, enum_shape, literal_shape, union_shape
+from ._constraints import constrained
+from ._errors import HintError, show
+from ._pydantic import is_pydantic_model, pydantic_shape
+from ._record_shape import RecordReader
+from ._records import is_named_tuple, is_typed_dict, parameters_of, read_record
+from ._scalars import scalar_shape
+from ._scope import Scope
+from ._shape import ANY_TYPE, JsonType, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from trio_mcp._codec._schema import Validator
+    from trio_mcp.types._base import JsonObject, JsonValue
+
+# Qualifiers say something of a field or name, and nothing of its value.
+_QUALIFIERS: Final = frozenset(("Required", "NotRequired", "ReadOnly", "Final", "ClassVar"))
+
+# What is written out in place, however often it is used, may not grow beyond this many
+# schemas: then every class goes to the definitions. The fast validator takes 2,000.
+_MAX_INLINED: Final = 1000
+
+
+@attrs.define(eq=False)
+class Walker:
+    """Reads the hints of one published schema.
+
+    Args:
+      scope: Where the names of string hints are looked up.
+      is_result: The schema is for values that go out: no unknown member is refused, and all
+          that is written is shown.
+      is_open: Unknown members of an object that comes in are ignored instead of refused.
+
+    Attributes:
+      definitions: What ``#/$defs/…`` in the shapes refers to: only what is recursive.
+
+    """
+
+    scope: Scope
+    is_result: bool = attrs.field(default=False, kw_only=True)
+    is_open: bool = attrs.field(default=False, kw_only=True)
+    definitions: JsonObject = attrs.field(factory=dict, init=False)
+    # Schemas written out so far, and how many of them each finished thing is.
+    _inlined: int = attrs.field(default=0, init=False)
+    _sizes: dict[Hashable, int] = attrs.field(factory=dict, init=False)
+    _finished: dict[Hashable, Shape] = attrs.field(factory=dict, init=False)
+    _unfinished: dict[Hashable, _Unfinished] = attrs.field(factory=dict, init=False)
+    _taken_names: set[str] = attrs.field(factory=set, init=False)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether objects refuse members that are not theirs."""
+        return not (self.is_result or self.is_open)
+
+    def shape(self, hint: Any) -> Shape:
+        """Read one hint.
+
+        Raises:
+          HintError: if it has no JSON Schema.
+          UnknownName: if a string in it cannot be evaluated.
+
+        """
+        self._inlined += 1
+        if isinstance(hint, (str, ForwardRef)):
+            return self._forward(hint)
+        scalar = scalar_shape(hint)
+        if scalar is not None:
+            return scalar
+        origin = typing.get_origin(hint)
+        if origin is None:
+            return self._plain(hint)
+        return self._subscripted(hint, origin, get_args(hint))
+
+    def document(self, schema: JsonObject) -> JsonObject:
+        """Make a self-contained schema: a reference at the root is written out."""
+        target = schema.get("$ref")
+        if isinstance(target, str):
+            rest = {key: value for key, value in schema.items() if key != "$ref"}
+            schema = {**self.definitions[target.removeprefix(_PREFIX)], **rest}
+        return {**schema, "$defs": dict(self.definitions)} if self.definitions else schema
+
+    def matcher(self, schema: JsonObject) -> Matcher:
+        """Make a test for values of a union's arm, compiled when it is first needed."""
+        compiled: list[Validator] = []
+
+        def fits(value: JsonValue) -> bool:
+            if not compiled:
+                document = self.document(schema)
+                compiled.append(compile_validator(document, trusted=True, where="value"))
+            return compiled[0].check(value) is None
+
+        return fits
+
+    def unique_name(self, wanted: str) -> str:
+        """Return a name for the definitions that nothing else has."""
+        base = "".join(each if each.isalnum() else "_" for each in wanted).strip("_") or "Type"
+        name, count = base, 1
+        # Names that differ only in case look the same to some validators.
+        while name.lower() in self._taken_names:
+            count += 1
+            name = f"{base}_{count}"
+        self._taken_names.add(name.lower())
+        return name
+
+    def define(
+        self, key: Hashable, name: str, of_types: frozenset[JsonType], build: Callable[[], Shape]
+    ) -> Shape:
+        """Build the shape of something that may contain itself.
+
+        Args:
+          key: What it is.
+          name: What to call it in the definitions.
+          of_types: The JSON types of its values.
+          build: Called once, with mentions of `key` inside answered by a reference.
+
+        """
+        if key in self._finished:
+            self._inlined += self._sizes[key]
+            return self._finished[key]
+        pending = self._unfinished.get(key)
+        if pending is not None:
+            return pending.mention(self.unique_name(name) if pending.name is None else "")
+        pending = self._unfinished[key] = _Unfinished(of_types)
+        before = self._inlined
+        try:
+            built = build()
+        finally:
+            del self._unfinished[key]
+        if pending.name is None and self._inlined > _MAX_INLINED:
+            pending.name = self.unique_name(name)
+        self._sizes[key] = self._inlined - before if pending.name is None else 1
+        self._finished[key] = pending.finish(built, self.definitions)
+        return self._finished[key]
+
+    def _forward(self, hint: str | ForwardRef) -> Shape:
+        module: Any = getattr(hint, "__forward_module__", None)
+        if isinstance(module, types.ModuleType):
+            module = module.__name__
+        if module is None:
+            return self.shape(self.scope.evaluate(hint))
+        return self.within(Scope.of_module(module, self.scope), hint)
+
+    def within(self, scope: Scope, hint: Any) -> Shape:
+        """Read a hint that was written somewhere else."""
+        before, self.scope = self.scope, scope
+        try:
+            return self.shape(
+                scope.evaluate(hint) if isinstance(hint, (str, ForwardRef)) else hint
+            )
+        finally:
+            self.scope = before
+
+    def _plain(self, hint: Any) -> Shape:
+        if isinstance(hint, TypeVar):
+            return self._type_variable(hint)
+        supertype = getattr(hint, "__supertype__", None)
+        if supertype is not None:
+            return self.shape(supertype)
+        if _is_alias(hint):
+            return self._alias(hint, hint, {})
+        if isinstance(hint, type):
+            return self._class(hint, {})
+        raise HintError(hint, "it has no JSON Schema")
+
+    def _class(self, cls: type, arguments: dict[Any, Any]) -> Shape:
+        if issubclass(cls, enum.Enum):
+            return enum_shape(cls)
+        if not (is_named_tuple(cls) or is_typed_dict(cls)) and cls in _BARE:
+            return self._container(cls, cls, ())
+        if is_pydantic_model(cls):
+            return self.define(cls, cls.__name__, ANY_TYPE, lambda: self._pydantic(cls))
+        if issubclass(cls, WireModel):
+            raise HintError(cls, "it is a type of the protocol, and not data of a tool")
+        record = read_record(cls)
+        if record is None or (record.kind == "annotated" and not self.is_result):
+            raise HintError(
+                cls,
+                "it has no JSON Schema; use an attrs class, a dataclass, a TypedDict, "
+                "a NamedTuple, a pydantic model or a msgspec struct",
+            )
+        reader = RecordReader(self, record, arguments)
+        key = (cls, tuple(arguments.items()))
+        return self.define(key, reader.name, frozenset(("object",)), reader.build)
+
+    def _pydantic(self, cls: type) -> Shape:
+        return pydantic_shape(
+            cls,
+            is_result=self.is_result,
+            definitions=self.definitions,
+            unique_name=self.unique_name,
+        )
+
+    def _subscripted(self, hint: Any, origin: Any, given: tuple[Any, ...]) -> Shape:
+        if origin is Annotated:
+            return constrained(self.shape(given[0]), hint.__metadata__, hint)
+        if origin is Literal:
+            return literal_shape(hint, given)
+        if origin is typing.Union or origin is types.UnionType:
+            return union_shape([self.shape(each) for each in given], self.matcher)
+        if getattr(origin, "_name", None) in _QUALIFIERS:
+            return self.shape(given[0])
+        if _is_alias(origin):
+            return self._alias(hint, origin, parameters_of(origin, given))
+        if origin is tuple or origin in _BARE:
+            return self._container(hint, origin, given)
+        if isinstance(origin, type):
+            return self._class(origin, parameters_of(origin, given))
+        raise HintError(hint, "it has no JSON Schema")
+
+    def _container(self, hint: Any, origin: Any, given: tuple[Any, ...]) -> Shape:
+        if origin is tuple:
+            return self._tuple(hint, given)
+        if origin in containers.MAPPINGS:
+            name, member = given or (str, Any)
+            return containers.mapping_shape(
+                containers.MAPPINGS[origin], hint, self.shape(name), self.shape(member)
+            )
+        item = self.shape(given[0] if given else Any)
+        if origin in containers.SETS:
+            return containers.set_shape(containers.SETS[origin], item)
+        return containers.array_shape(containers.ARRAYS[origin], item)
+
+    def _tuple(self, hint: Any, given: tuple[Any, ...]) -> Shape:
+        if hint is tuple or hint is typing.Tuple:  # noqa: UP006 - users may write it
+            return containers.uniform_tuple_shape(self.shape(Any))
+        if len(given) == 2 and given[1] is ...:
+            return containers.uniform_tuple_shape(self.shape(given[0]))
+        return containers.tuple_shape([self.shape(each) for each in given])
+
+    def _type_variable(self, hint: Any) -> Shape:
+        if hint.__bound__ is not None:
+            return self.shape(hint.__bound__)
+        if hint.__constraints__:
+            return union_shape([self.shape(each) for each in hint.__constraints__], self.matcher)
+        return self.shape(Any)
+
+    def _alias(self, hint: Any, alias: Any, arguments: dict[Any, Any]) -> Shape:
+        def build() -> Shape:
+            value = alias.__value__
+            if arguments:
+                value = value[tuple(arguments.get(each, each) for each in value.__parameters__)]
+            return self.within(Scope.of_module(alias.__module__, self.scope), value)
+
+        return self.define((alias, show(hint)), alias.__name__, ANY_TYPE, build)
+
+
+_PREFIX: Final = "#/$defs/"
+_BARE: Final = {tuple, *containers.ARRAYS, *containers.SETS, *containers.MAPPINGS}
+
+
+def _is_alias(hint: Any) -> bool:
+    # typing's from 3.12 on, or the one of typing_extensions.
+    return type(hint).__name__ == "TypeAliasType"
+
+
+@attrs.define(eq=False)
+class _Unfinished:
+    """Something that is being read, and may turn out to contain itself."""
+
+    types: frozenset[JsonType]
+    name: str | None = None
+    built: Shape | None = None
+
+    def mention(self, name: str) -> Shape:
+        """Return the shape of a mention of itself."""
+        if self.name is None:
+            self.name = name
+        return Shape({"$ref": _PREFIX + self.name}, self.types, self._structure, self._unstructure)
+
+    def finish(self, built: Shape, definitions: JsonObject) -> Shape:
+        self.built = built
+        if self.name is None:
+            return built
+        definitions[self.name] = built.schema
+        return attrs.evolve(built, schema={"$ref": _PREFIX + self.name})
+
+    def _structure(self, value: Any) -> Any:
+        assert self.built is not None
+        return value if self.built.structure is None else self.built.structure(value)
+
+    def _unstructure(self, value: Any) -> Any:
+        assert self.built is not None
+        return value if self.built.unstructure is None else self.built.unstructure(value)

@@ -1,0 +1,353 @@
+"""What a tool returned: into content for the model and structured content for programs.
+
+The hint of the result decides once, at registration, whether there is structured content:
+
+========================================  =====================================================
+hint                                      published
+========================================  =====================================================
+an attrs class, dataclass, TypedDict,     its own schema: the result is that object
+NamedTuple, pydantic model, msgspec
+struct, annotated class, dict[str, …]
+int, str, list[…], a union, an Enum, …    ``{"result": …}``, in every revision
+content blocks, Image, Audio, File        nothing: they are for the model alone
+none, Any, dict, list, a class without    nothing
+a schema
+CallToolResult                            nothing; its ``Annotated[CallToolResult, Model]`` is
+                                          checked against the schema of Model
+========================================  =====================================================
+
+Since 2026-07-28 structured content may be any JSON value. Results that are no objects stay
+wrapped there too: whoever reads ``structured_content["result"]`` reads it in every revision,
+and a tool has one published form.
+
+Content blocks are those of `mcp`: text as it is, a list as one block for each item (lists in
+it are flattened), None as no block, anything else as JSON text. A NamedTuple is an object
+here, and so one block.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import types
+import typing
+from collections import abc
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, get_args, get_origin
+
+import attrs
+import msgspec
+
+from trio_mcp._codec._json import checked_copy, dumps
+from trio_mcp._codec._schema import compile_validator
+from trio_mcp.errors import InvalidSignature
+from trio_mcp.types import (
+    UNSET,
+    AudioContent,
+    CallToolResult,
+    EmbeddedResource,
+    ImageContent,
+    InputRequiredResult,
+    ResourceLink,
+    TextContent,
+)
+
+from ._hints import HintError, UnknownName, Walker, to_json
+from ._hints._records import is_named_tuple
+from ._media import Audio, File, Image
+
+if TYPE_CHECKING:
+    from trio_mcp._codec._schema import Validator
+    from trio_mcp.types import ContentBlock
+    from trio_mcp.types._base import JsonObject, JsonValue
+
+    from ._hints import Shape
+    from ._signature import Signature
+
+logger = logging.getLogger(__name__)
+
+_BLOCKS: Final = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
+_MEDIA: Final = (Image, Audio, File)
+_SEQUENCES: Final = (list, tuple, abc.Sequence)
+# These say nothing of what is in them.
+_VAGUE: Final = (Any, object, dict, list, tuple, set, frozenset)
+
+
+class ResultError(ValueError):
+    """What a tool returned does not fit what it published; a defect of the tool."""
+
+
+@attrs.define(eq=False)
+class ResultPlan:
+    """How the results of one tool are made.
+
+    Attributes:
+      output_schema: The published schema, or None without structured content.
+      wraps: The result is the member ``result`` of the structured content.
+
+    """
+
+    name: str
+    output_schema: JsonObject | None = None
+    wraps: bool = False
+    _shape: Shape | None = None
+    _validator: Validator | None = attrs.field(default=None, init=False)
+
+    @property
+    def validator(self) -> Validator | None:
+        """What checks structured content, if there is any."""
+        if self._validator is None and self.output_schema is not None:
+            self._validator = compile_validator(
+                self.output_schema, trusted=True, where=f"the output schema of {self.name}"
+            )
+        return self._validator
+
+    def convert(self, value: Any) -> CallToolResult | InputRequiredResult:
+        """Make the result of a call.
+
+        An `InputRequiredResult` and a `CallToolResult` are passed on as they are, the second
+        after a check of its structured content.
+
+        Raises:
+          ResultError: if the value does not fit the published schema, or has no JSON form.
+          OSError: if a file of an `Image`, `Audio` or `File` cannot be read.
+
+        """
+        if isinstance(value, CallToolResult):
+            return self._checked(value)
+        if isinstance(value, InputRequiredResult):
+            return value
+        if self._shape is None:
+            return CallToolResult(content=to_content(value))
+        structured = self._structured(value)
+        # The text of an object is that of its JSON; of a list, one block for each item.
+        content = to_content(value) if self.wraps else [TextContent(text=indented(structured))]
+        return CallToolResult(content=content, structured_content=structured)
+
+    def _structured(self, value: Any) -> JsonValue:
+        assert self._shape is not None
+        write = self._shape.unstructure
+        try:
+            # A copy: the tool may go on changing its own lists.
+            written = checked_copy(value if write is None else write(value), "result")
+        except (TypeError, ValueError) as exc:
+            raise ResultError(f"the result does not fit the output schema: {exc}") from exc
+        structured = {"result": written} if self.wraps else written
+        self._check(structured)
+        return structured
+
+    def _check(self, structured: Any) -> None:
+        assert self.validator is not None
+        violation = self.validator.check(structured)
+        if violation is not None:
+            raise ResultError(f"the result does not fit the output schema: {violation.message}")
+
+    def _checked(self, result: CallToolResult) -> CallToolResult:
+        if self._shape is not None and not result.is_error:
+            structured = result.structured_content
+            if structured is UNSET:
+                raise ResultError("the result has no structured content, as its schema demands")
+            self._check(structured)
+        return result
+
+
+def plan_result(signature: Signature, structured_output: bool | None) -> ResultPlan:
+    """Decide how results are made, by the hint of the result.
+
+    Args:
+      signature: Of the function.
+      structured_output: True to insist on structured content, False for none.
+
+    Raises:
+      InvalidSignature: if structured content was asked for and cannot be, or the hint holds
+          a `CallToolResult` in a union.
+      UnknownName: if the hint cannot be evaluated.
+
+    """
+    return _Planner(signature, structured_output).plan()
+
+
+def to_content(value: Any) -> list[ContentBlock]:
+    """Make content blocks of a value.
+
+    Raises:
+      ResultError: if a number in it is not finite.
+      OSError: if a file cannot be read.
+
+    """
+    if type(value) is str:
+        return [TextContent(text=value)]
+    if value is None:
+        return []
+    if isinstance(value, (list, tuple)) and not is_named_tuple(type(value)):
+        return [block for each in value for block in to_content(each)]
+    return [_block(value)]
+
+
+def _block(value: Any) -> ContentBlock:
+    if isinstance(value, _BLOCKS):
+        return value
+    if isinstance(value, Image):
+        return value.to_image_content()
+    if isinstance(value, Audio):
+        return value.to_audio_content()
+    if isinstance(value, File):
+        return value.to_resource_content()
+    if isinstance(value, str):
+        return TextContent(text=to_json(value))
+    return TextContent(text=json_text(_shown(value)))
+
+
+def _shown(value: Any) -> JsonValue:
+    """Make JSON of something without a schema; what has no JSON form is shown by its str."""
+    try:
+        return to_json(value)
+    except TypeError:
+        return str(value)
+
+
+def json_text(value: JsonValue) -> str:
+    """Write a value for reading, after a check that it is JSON.
+
+    Raises:
+      ResultError: if it holds something that JSON cannot.
+
+    """
+    if type(value) is int:
+        return str(value)
+    try:
+        return indented(checked_copy(value, "result"))
+    except (TypeError, ValueError) as exc:
+        raise ResultError(str(exc)) from exc
+
+
+def indented(value: JsonValue) -> str:
+    """Write JSON with two spaces of indent."""
+    return msgspec.json.format(dumps(value), indent=2).decode()
+
+
+def reads_files(value: Any) -> bool:
+    """Tell whether making content of a value reads files, and so may take a while."""
+    if isinstance(value, (list, tuple)):
+        return any(reads_files(each) for each in value)
+    return isinstance(value, _MEDIA) and value.path is not None
+
+
+@attrs.define(eq=False)
+class _Planner:
+    signature: Signature
+    structured_output: bool | None
+
+    def plan(self) -> ResultPlan:
+        hint = self._hint()
+        unstructured = ResultPlan(self.signature.name)
+        if hint is inspect.Signature.empty:
+            return unstructured
+        hint = self._data(hint)
+        if hint is NoReturn or hint is typing.Never:
+            return unstructured
+        is_result, model = _of_call_tool_result(hint)
+        if is_result:
+            hint = model
+            if hint is None:
+                return unstructured
+        if self.structured_output is False:
+            return unstructured
+        insists = self.structured_output is True
+        if not insists and (returns_content(hint) or _is_vague(hint)):
+            return unstructured
+        return self._structured(hint) or unstructured
+
+    def _hint(self) -> Any:
+        hint = self.signature.returns
+        if hint is inspect.Signature.empty:
+            if self.structured_output is True:
+                raise InvalidSignature(
+                    f"{self.signature.name}: structured output needs a hint of the result"
+                )
+            return hint
+        try:
+            return self._evaluated(hint)
+        except UnknownName as exc:
+            text = f"the result with the hint {exc.hint}"
+            raise UnknownName(text, exc.reason, exc.name) from exc
+
+    def _evaluated(self, hint: Any) -> Any:
+        if isinstance(hint, (str, typing.ForwardRef)):
+            return self.signature.scope.evaluate(hint)
+        return hint
+
+    def _data(self, hint: Any) -> Any:
+        """Take out of a union what is no data: a question to the client instead of a result."""
+        if not _is_union(hint):
+            return NoReturn if _is_class(hint, InputRequiredResult) else hint
+        arms = [self._evaluated(each) for each in get_args(hint)]
+        data = [each for each in arms if not _is_class(each, InputRequiredResult)]
+        if len(data) > 1 and any(_of_call_tool_result(each)[0] for each in data):
+            raise InvalidSignature(
+                f"{self.signature.name}: CallToolResult cannot be one of several results; "
+                "for an empty one return CallToolResult(content=[])"
+            )
+        if not data:
+            return NoReturn
+        return data[0] if len(data) == 1 else typing.Union[tuple(data)]  # noqa: UP007
+
+    def _structured(self, hint: Any) -> ResultPlan | None:
+        walker = Walker(self.signature.scope, is_result=True)
+        try:
+            shape = walker.shape(hint)
+        except UnknownName:
+            raise
+        except HintError as exc:
+            if self.structured_output is True:
+                raise InvalidSignature(
+                    f"{self.signature.name}: structured output of {exc}"
+                ) from exc
+            logger.info("%s has no structured output: %s", self.signature.name, exc)
+            return None
+        name = self.signature.title
+        if shape.types == {"object"}:
+            schema = walker.document(shape.schema)
+            if "title" not in schema:
+                schema = {**schema, "title": f"{name}DictOutput"}
+            return ResultPlan(self.signature.name, schema, wraps=False, shape=shape)
+        wrapped: JsonObject = {
+            "type": "object",
+            "title": f"{name}Output",
+            "properties": {"result": shape.schema},
+            "required": ["result"],
+        }
+        return ResultPlan(self.signature.name, walker.document(wrapped), wraps=True, shape=shape)
+
+
+def returns_content(hint: Any) -> bool:
+    """Tell whether a hint is of content blocks or media, alone or in a list or union."""
+    origin = get_origin(hint)
+    if origin is None:
+        return isinstance(hint, type) and issubclass(hint, (*_BLOCKS, *_MEDIA))
+    if origin is Annotated:
+        return returns_content(get_args(hint)[0])
+    if _is_union(hint) or origin in _SEQUENCES:
+        return any(returns_content(each) for each in get_args(hint))
+    return False
+
+
+def _of_call_tool_result(hint: Any) -> tuple[Literal[True], Any] | tuple[Literal[False], None]:
+    """Tell whether a hint is ``CallToolResult``, and which model its metadata names."""
+    if get_origin(hint) is Annotated:
+        inner, model, *rest = get_args(hint)
+        if not _is_class(inner, CallToolResult):
+            return False, None
+        return True, Annotated[(model, *rest)] if rest else model
+    return (True, None) if _is_class(hint, CallToolResult) else (False, None)
+
+
+def _is_vague(hint: Any) -> bool:
+    return any(hint is each for each in _VAGUE)
+
+
+def _is_class(hint: Any, cls: type) -> bool:
+    return isinstance(hint, type) and issubclass(hint, cls)
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in (typing.Union, types.UnionType)

@@ -1,0 +1,533 @@
+"""A function's parameters: into an input schema, and arguments into keywords.
+
+`read_signature` makes a `Signature` of anything that can be called. What the model supplies
+is in the schema; the context, what resolvers fill in, and what a ``functools.partial`` has
+bound are not.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import types
+import typing
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, get_args, get_origin
+
+import attrs
+
+from trio_mcp._codec._json import JsonError, loads
+from trio_mcp._codec._schema import compile_validator
+from trio_mcp.errors import InvalidSignature
+
+from ._docstring import parse_docstring
+from ._hints import HintError, Mismatch, Scope, UnknownName, Walker
+from ._hints._constraints import alias_of, constrained
+from ._hints._errors import show
+from ._hints._record_shape import show_default
+from ._hints._scalars import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from trio_mcp._codec._schema import Validator, Violation
+    from trio_mcp.types._base import JsonObject
+
+    from ._hints import Shape
+
+RESOLVER_MARK: Final = "__trio_mcp_resolver__"
+"""What metadata of ``Annotated`` has as an attribute if it fills in the parameter itself."""
+
+
+class ArgumentsError(ValueError):
+    """The arguments do not fit; the text tells the model what to change."""
+
+
+class IsContext(Protocol):
+    """Tells whether a resolved hint, without ``Annotated`` and ``None``, asks for the context."""
+
+    def __call__(self, hint: Any, /) -> bool: ...
+
+
+@attrs.frozen(eq=False)
+class Parameter:
+    """A parameter whose value comes from the arguments.
+
+    Attributes:
+      name: In the function.
+      wire: In the schema: the name, unless a ``Field`` gave an alias.
+      default: Makes the value to pass when it is absent, if the function's own default will
+          not do (``Field(default_factory=list)``). Else None.
+
+    """
+
+    name: str
+    wire: str
+    shape: Shape
+    required: bool
+    default: Callable[[], Any] | None = None
+
+
+@attrs.define(eq=False)
+class Signature:
+    """What a function takes.
+
+    Attributes:
+      name: Of the function, for titles and messages.
+      schema: The input schema: self-contained, an object that refuses unknown members.
+      parameters: In their order.
+      context_kwarg: The parameter that gets the context, or None.
+      resolved: Parameters filled in by resolvers, with the metadata that says so.
+      returns: The hint of the result, `inspect.Signature.empty` without one.
+      scope: Where the names of that hint are looked up.
+      ignore_unknown: Arguments that no parameter takes are dropped instead of refused.
+      accepted: With a schema of the author's own: the arguments that the function takes, or
+        None for any.
+
+    """
+
+    name: str
+    title: str
+    schema: JsonObject
+    parameters: tuple[Parameter, ...]
+    context_kwarg: str | None
+    resolved: dict[str, Any]
+    returns: Any
+    scope: Scope
+    ignore_unknown: bool = False
+    accepted: frozenset[str] | None = None
+    _validator: Validator | None = attrs.field(default=None, init=False)
+    _converts: bool = attrs.field(init=False)
+    _integers: tuple[str, ...] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        # Arguments that are plain JSON values are passed on in the dict they came in.
+        self._converts = self.ignore_unknown or not all(
+            each.name == each.wire
+            and each.default is None
+            and each.shape.structure in (None, whole)
+            for each in self.parameters
+        )
+        self._integers = tuple(
+            each.wire for each in self.parameters if each.shape.structure is whole
+        )
+
+    @property
+    def validator(self) -> Validator:
+        """What checks arguments: its plan and the reason for it can be read from it."""
+        if self._validator is None:
+            self._validator = compile_validator(
+                self.schema, trusted=True, where=f"the input schema of {self.name}"
+            )
+        return self._validator
+
+    def prepare(self, arguments: JsonObject) -> dict[str, Any]:
+        """Check arguments, and make of them what the function is called with.
+
+        A value that fits its schema is not touched. Only where one does not, and its schema
+        admits no string, a string with a JSON array or object in it is read as that.
+
+        Raises:
+          ArgumentsError: if they do not fit; names the path, what was expected and got.
+
+        """
+        violation = self.validator.check(arguments)
+        if violation is not None:
+            arguments = self._repaired(arguments, violation)
+        if self.accepted is not None and not self.accepted.issuperset(arguments):
+            raise ArgumentsError("; ".join(self._unknown(arguments)))
+        if self._converts:
+            return self._converted(arguments)
+        for name in self._integers:
+            if type(arguments.get(name)) is float:
+                return {
+                    key: whole(value) if key in self._integers else value
+                    for key, value in arguments.items()
+                }
+        return arguments
+
+    def _converted(self, arguments: JsonObject) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for each in self.parameters:
+            if each.wire in arguments:
+                make = each.shape.structure
+                value = arguments[each.wire]
+                try:
+                    made[each.name] = value if make is None else make(value)
+                except Mismatch as mismatch:
+                    raise ArgumentsError(str(mismatch.under(each.wire))) from mismatch
+            elif each.default is not None:
+                made[each.name] = each.default()
+        return made
+
+    def _repaired(self, arguments: JsonObject, violation: Violation) -> JsonObject:
+        """Read JSON out of text where that makes the arguments fit, or tell what does not."""
+        required = self.schema.get("required", ())
+        faults = [f"missing argument {name!r}" for name in required if name not in arguments]
+        if not self.ignore_unknown and self.accepted is None:
+            faults += self._unknown(arguments)
+        if faults:
+            raise ArgumentsError("; ".join(faults))
+        read = dict(arguments)
+        for each in self.parameters:
+            value = read.get(each.wire)
+            if isinstance(value, str) and "string" not in each.shape.types:
+                read[each.wire] = _json_in(value)
+        second = self.validator.check(read)
+        if second is not None:
+            # Of the arguments as they came: the text is what the model wrote.
+            raise ArgumentsError(violation.message)
+        return read
+
+    def _unknown(self, arguments: JsonObject) -> list[str]:
+        known = list(self.schema.get("properties", ()))
+        return [_unknown(name, known) for name in arguments if name not in known]
+
+
+def read_signature(
+    fn: Callable[..., Any],
+    *,
+    is_context: IsContext,
+    context_kwarg: str | None = None,
+    skip: Collection[str] = (),
+    ignore_unknown: bool = False,
+    name: str | None = None,
+) -> Signature:
+    """Read what a callable takes.
+
+    Args:
+      fn: A function, method, partial, callable object or class.
+      is_context: Recognises the hint of the context.
+      context_kwarg: The parameter that gets the context, where the hint does not say so.
+      skip: Parameters that are filled in by someone else.
+      ignore_unknown: Let arguments pass that no parameter takes.
+      name: What to call the function in messages; its own name if None.
+
+    Raises:
+      InvalidSignature: if a parameter cannot be published; names it, its hint, and why.
+      UnknownName: if a hint needs a name that the function's module does not define; it may
+          do so later.
+
+    """
+    reader = _Reader(fn, name or callable_name(fn), is_context, context_kwarg, ignore_unknown)
+    return reader.read(frozenset(skip))
+
+
+def read_signature_for(
+    schema: JsonObject,
+    fn: Callable[..., Any],
+    *,
+    is_context: IsContext,
+    context_kwarg: str | None = None,
+    name: str | None = None,
+) -> Signature:
+    """Make a signature of a JSON Schema that the author wrote.
+
+    Arguments that fit it are passed on by name, as they came: the function's own hints are
+    not looked at, and it may take ``**kwargs``.
+
+    Args:
+      schema: Its root is an object.
+      fn: A function, method, partial, callable object or class.
+      is_context: Recognises the hint of the context.
+      context_kwarg: The parameter that gets the context, where the hint does not say so.
+      name: What to call the function in messages; its own name if None.
+
+    Raises:
+      InvalidSignature: if the function could not be called with what the schema admits.
+      UnknownName: if a hint cannot be evaluated.
+
+    """
+    reader = _Reader(fn, name or callable_name(fn), is_context, context_kwarg, False)
+    return reader.read_for(schema)
+
+
+def find_context_parameter(fn: Callable[..., Any], is_context: IsContext) -> str | None:
+    """Return the parameter that takes the context; hints that cannot be read do not count."""
+    reader = _Reader(fn, callable_name(fn), is_context, None, False)
+    try:
+        declared = inspect.signature(fn)
+    except (TypeError, ValueError, NameError):
+        return None
+    for each in declared.parameters.values():
+        try:
+            if reader.takes_context(each, reader.hint(each)):
+                return each.name
+        except UnknownName:
+            continue
+    return None
+
+
+def callable_name(fn: Any) -> str:
+    """Return the name of a function, or of the class of a callable object."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    name = getattr(fn, "__name__", None)
+    return name if isinstance(name, str) else type(fn).__name__
+
+
+def callable_docstring(fn: Any) -> str:
+    """Return the docstring of a function, or of a callable object or its class."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    is_object = not (inspect.isroutine(fn) or isinstance(fn, type))
+    places = (type(fn).__call__, type(fn)) if is_object else (fn,)
+    for place in places:
+        if isinstance(place.__doc__, str) and place.__doc__:
+            return inspect.cleandoc(place.__doc__)
+    return ""
+
+
+@attrs.define(eq=False)
+class _Reader:
+    fn: Any
+    name: str
+    is_context: IsContext
+    context_kwarg: str | None
+    ignore_unknown: bool
+    scope: Scope = attrs.field(init=False)
+    walker: Walker = attrs.field(init=False)
+    resolved: dict[str, Any] = attrs.field(factory=dict, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.scope = Scope.of_callable(self.fn)
+        self.walker = Walker(self.scope, is_open=self.ignore_unknown)
+
+    def read(self, skip: frozenset[str]) -> Signature:
+        declared = self._inspect()
+        told = parse_docstring(callable_docstring(self.fn)).params
+        bound = _bound_by_partials(self.fn)
+        parameters: list[Parameter] = []
+        for each in declared.parameters.values():
+            if each.name in skip or each.name in bound or each.name == self.context_kwarg:
+                continue
+            hint = self.hint(each)
+            if self.takes_context(each, hint) or self._is_resolved(each, hint):
+                continue
+            self._refuse_kind(each)
+            parameters.append(self._parameter(each, hint, told))
+        return self._signature(declared, self._schema(parameters), tuple(parameters))
+
+    def read_for(self, schema: JsonObject) -> Signature:
+        declared = self._inspect()
+        listed = schema.get("properties", {})
+        accepted: set[str] | None = set()
+        for each in declared.parameters.values():
+            hint = self.hint(each)
+            if each.name == self.context_kwarg or self.takes_context(each, hint):
+                continue
+            if each.kind is each.VAR_KEYWORD:
+                accepted = None
+            elif each.kind in (each.VAR_POSITIONAL, each.POSITIONAL_ONLY):
+                raise self._refused(each, "arguments are passed by name")
+            elif not self._is_resolved(each, hint):
+                if each.default is each.empty and each.name not in schema.get("required", ()):
+                    raise self._refused(
+                        each, "it has no default, and the schema does not require it"
+                    )
+                if accepted is not None:
+                    accepted.add(each.name)
+        for name in listed:
+            if accepted is not None and name not in accepted:
+                raise InvalidSignature(
+                    f"{self.name}: the schema lists {name!r}, which the function does not take"
+                )
+        made = self._signature(declared, schema, ())
+        made.accepted = None if accepted is None else frozenset(accepted)
+        return made
+
+    def _signature(
+        self, declared: inspect.Signature, schema: JsonObject, parameters: tuple[Parameter, ...]
+    ) -> Signature:
+        return Signature(
+            name=self.name,
+            title=callable_name(self.fn),
+            schema=schema,
+            parameters=parameters,
+            context_kwarg=self.context_kwarg,
+            resolved=self.resolved,
+            returns=declared.return_annotation,
+            scope=self.scope,
+            ignore_unknown=self.ignore_unknown,
+        )
+
+    def _inspect(self) -> inspect.Signature:
+        try:
+            return inspect.signature(self.fn)
+        except NameError as exc:  # annotations that are evaluated when asked for (3.14)
+            raise UnknownName(self.name, f"the name {exc.name!r} is not known", exc.name) from exc
+        except (TypeError, ValueError) as exc:
+            raise InvalidSignature(
+                f"{self.name} has no signature that can be read: {exc}"
+            ) from exc
+
+    def hint(self, parameter: inspect.Parameter) -> Any:
+        hint = parameter.annotation
+        if hint is inspect.Parameter.empty:
+            return Any
+        try:
+            return self.scope.evaluate(hint) if isinstance(hint, str) else hint
+        except UnknownName as exc:
+            raise _about(parameter, exc) from exc
+
+    def takes_context(self, parameter: inspect.Parameter, hint: Any) -> bool:
+        if not any(self.is_context(each) for each in self._alternatives(parameter, hint)):
+            return False
+        if self.context_kwarg is not None:
+            raise InvalidSignature(
+                f"{self.name}: the parameters {self.context_kwarg!r} and {parameter.name!r} "
+                "both take the context; one is enough"
+            )
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise self._refused(parameter, "the context is passed by name")
+        self.context_kwarg = parameter.name
+        return True
+
+    def _alternatives(self, parameter: inspect.Parameter, hint: Any) -> Iterator[Any]:
+        """Yield what a hint may be, without ``Annotated`` and the other arms of a union."""
+        if isinstance(hint, str) or hasattr(hint, "__forward_arg__"):
+            try:
+                hint = self.scope.evaluate(hint)
+            except UnknownName as exc:
+                raise _about(parameter, exc) from exc
+        if get_origin(hint) is Annotated:
+            yield from self._alternatives(parameter, get_args(hint)[0])
+        elif _is_union(hint):
+            for each in get_args(hint):
+                yield from self._alternatives(parameter, each)
+        else:
+            yield hint
+
+    def _is_resolved(self, parameter: inspect.Parameter, hint: Any) -> bool:
+        for each in getattr(hint, "__metadata__", ()):
+            if hasattr(each, RESOLVER_MARK):
+                self.resolved[parameter.name] = each
+                return True
+        return False
+
+    def _refuse_kind(self, parameter: inspect.Parameter) -> None:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
+            raise InvalidSignature(
+                f"{self.name}: {stars}{parameter.name} cannot be published; "
+                "give each argument a parameter of its own"
+            )
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise self._refused(
+                parameter, "arguments are passed by name, so it cannot be positional-only"
+            )
+        if parameter.name.startswith("_"):
+            raise self._refused(parameter, "a name that begins with '_' is private")
+
+    def _refused(self, parameter: inspect.Parameter, reason: str) -> InvalidSignature:
+        return InvalidSignature(f"{self.name}: parameter {parameter.name!r}: {reason}")
+
+    def _parameter(
+        self, parameter: inspect.Parameter, hint: Any, told: dict[str, str]
+    ) -> Parameter:
+        default = parameter.default
+        field = default if _is_pydantic_field(default) else None
+        if field is not None:
+            default = inspect.Parameter.empty if field.is_required() else _field_default(field)
+        try:
+            shape = self.walker.shape(_nullable(hint) if default is None else hint)
+            if field is not None:
+                shape = constrained(shape, (field,), hint)
+        except UnknownName as exc:
+            raise _about(parameter, exc) from exc
+        except HintError as exc:
+            text = _shown(parameter.annotation)
+            whole_hint = f" with the hint {text}" if show(exc.hint) != text else ""
+            raise InvalidSignature(
+                f"{self.name}: parameter {parameter.name!r}{whole_hint}: {exc}"
+            ) from exc
+        keywords = dict(shape.schema)
+        if parameter.name in told:
+            keywords.setdefault("description", told[parameter.name])
+        if default is not inspect.Parameter.empty:
+            show_default(keywords, default)
+        metadata = (*getattr(hint, "__metadata__", ()), *([] if field is None else [field]))
+        return Parameter(
+            name=parameter.name,
+            wire=alias_of(metadata) or parameter.name,
+            shape=attrs.evolve(shape, schema=keywords),
+            required=default is inspect.Parameter.empty,
+            default=None if field is None or field.is_required() else _default_maker(field),
+        )
+
+    def _schema(self, parameters: list[Parameter]) -> JsonObject:
+        schema: JsonObject = {
+            "type": "object",
+            "title": f"{callable_name(self.fn)}Arguments",
+            "properties": {each.wire: each.shape.schema for each in parameters},
+        }
+        required = [each.wire for each in parameters if each.required]
+        if required:
+            schema["required"] = required
+        if not self.ignore_unknown:
+            schema["additionalProperties"] = False
+        return self.walker.document(schema)
+
+
+def _about(parameter: inspect.Parameter, error: UnknownName) -> UnknownName:
+    text = f"parameter {parameter.name!r} with the hint {error.hint}"
+    return UnknownName(text, error.reason, error.name)
+
+
+def _shown(hint: Any) -> str:
+    return hint if isinstance(hint, str) else inspect.formatannotation(hint)
+
+
+def _bound_by_partials(fn: Any) -> set[str]:
+    """Return what partials pass by name: fixed by the author, and perhaps secret."""
+    bound: set[str] = set()
+    while isinstance(fn, functools.partial):
+        bound |= fn.keywords.keys()
+        fn = fn.func
+    return bound
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) in _UNIONS
+
+
+_UNIONS: Final = (typing.Union, types.UnionType)
+
+
+def _nullable(hint: Any) -> Any:
+    # A default of None says that None is taken, whatever the hint forgot.
+    if get_origin(hint) is Annotated:
+        inner, *metadata = get_args(hint)
+        return Annotated[(_nullable(inner), *metadata)]
+    return typing.Optional[hint]  # noqa: UP045 - a value: the hint may be a string
+
+
+def _is_pydantic_field(default: Any) -> bool:
+    return all(hasattr(default, name) for name in ("is_required", "get_default", "metadata"))
+
+
+def _field_default(field: Any) -> Any:
+    return field.get_default(call_default_factory=True)
+
+
+def _default_maker(field: Any) -> Callable[[], Any]:
+    return lambda: field.get_default(call_default_factory=True)
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    if near:
+        return f"unknown argument {name!r}; did you mean {near[0]!r}?"
+    listed = ", ".join(repr(each) for each in known)
+    return f"unknown argument {name!r}; " + (
+        f"the arguments are {listed}" if known else "there are no arguments"
+    )
+
+
+def _json_in(text: str) -> Any:
+    if not text.lstrip().startswith(("[", "{")):
+        return text
+    try:
+        return loads(text)
+    except JsonError:
+        return text

@@ -1,0 +1,413 @@
+"""A function that the model may call."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, get_origin
+
+import attrs
+import trio
+
+from trio_mcp._codec._converter import encode
+from trio_mcp._codec._json import checked_copy
+from trio_mcp._codec._schema import SchemaError
+from trio_mcp.errors import (
+    InvalidSignature,
+    MCPError,
+    ResourceError,
+    ToolError,
+    UnexpectedResourceError,
+    UnexpectedToolError,
+)
+from trio_mcp.types import Tool as WireTool
+
+from ._answers import single_cause
+from ._context import Context
+from ._hints import Scope, UnknownName, is_still_running
+from ._hints._header_names import header_fault
+from ._results import ResultError, ResultPlan, plan_result, reads_files
+from ._signature import (
+    ArgumentsError,
+    Signature,
+    callable_docstring,
+    callable_name,
+    find_context_parameter,
+    read_signature,
+    read_signature_for,
+)
+from ._tool_name import warn_about_tool_name
+from ._workers import is_async_callable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trio_mcp._codec._schema import Validator
+    from trio_mcp.types import Icon, ToolAnnotations
+    from trio_mcp.types._base import JsonObject
+    from trio_mcp.types._revisions import Revision
+
+
+def is_context(hint: Any, /) -> bool:
+    """Tell whether a hint asks for the context: `Context`, a subclass, or ``Context[...]``."""
+    cls = get_origin(hint) or hint
+    return isinstance(cls, type) and issubclass(cls, Context)
+
+
+@attrs.frozen(eq=False)
+class _Options:
+    context_kwarg: str | None
+    structured_output: bool | None
+    input_schema: JsonObject | None
+    ignore_unknown: bool
+
+
+@attrs.frozen(eq=False)
+class _Plan:
+    """What the hints of a tool came to."""
+
+    signature: Signature
+    results: ResultPlan
+
+
+@attrs.define(eq=False)
+class Tool:
+    """A function with its schemas. Made by `Tool.from_function`.
+
+    The hints are read when the tool is made. Only where they name a class that the module, which
+    is still being executed, has not defined yet, they are read on the first use.
+
+    Attributes:
+      fn: The function.
+      name: What the model calls it.
+      title: For people.
+      description: For the model.
+      is_async: The function is async, and runs in the event loop.
+      annotations: Hints on what it does to the world.
+      icons: For user interfaces.
+      meta: What ``_meta`` says in the list.
+      timeout: Seconds that a call may take, or None.
+      run_in_thread: A function that is not async runs in a worker thread.
+
+    """
+
+    fn: Callable[..., Any]
+    name: str
+    title: str | None
+    description: str
+    is_async: bool
+    annotations: ToolAnnotations | None
+    icons: list[Icon] | None
+    meta: JsonObject | None
+    timeout: float | None
+    run_in_thread: bool
+    _options: _Options = attrs.field(alias="options", repr=False)
+    _plan: _Plan | None = attrs.field(default=None, init=False, repr=False)
+    _wire: dict[str, WireTool] = attrs.field(factory=dict, init=False, repr=False)
+    _json: dict[str, JsonObject] = attrs.field(factory=dict, init=False, repr=False)
+
+    @classmethod
+    def from_function(  # noqa: PLR0917 - as in `mcp`
+        cls,
+        fn: Callable[..., Any],
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        context_kwarg: str | None = None,
+        annotations: ToolAnnotations | None = None,
+        icons: list[Icon] | None = None,
+        meta: JsonObject | None = None,
+        structured_output: bool | None = None,
+        *,
+        timeout: float | None = None,
+        run_in_thread: bool = True,
+        input_schema: JsonObject | None = None,
+        ignore_unknown_arguments: bool = False,
+    ) -> Tool:
+        """Make a tool of anything that can be called.
+
+        Args:
+          fn: A function, method, partial, callable object or class.
+          name: What the model calls it; the function's name if not given.
+          title: For people.
+          description: For the model; the docstring if not given.
+          context_kwarg: The parameter that gets the `Context`; found by its hint if not given.
+          annotations: Hints on what it does to the world.
+          icons: For user interfaces.
+          meta: What ``_meta`` says in the list.
+          structured_output: True to insist on an output schema, False for none; when None
+            there is one if the hint of the result has a schema.
+          timeout: Seconds that a call may take. A longer one is cancelled and fails.
+          run_in_thread: False runs a function that is not async in the event loop, which it
+            blocks; for libraries that must be called from one thread.
+          input_schema: A JSON Schema in place of the one of the hints. Arguments are checked
+            against it and passed on by name, unconverted; ``**kwargs`` is allowed.
+          ignore_unknown_arguments: Drop arguments that no parameter takes.
+
+        Raises:
+          InvalidSignature: if the function cannot be published; names the parameter, its hint
+            and why.
+          ValueError: if there is no name, or the options contradict each other.
+
+        """
+        tool_name = name or callable_name(fn)
+        if tool_name == "<lambda>":
+            raise ValueError("A lambda has no name of its own: pass name=")
+        _refuse_generators(fn, tool_name)
+        is_async = is_async_callable(fn)
+        if timeout is not None and not is_async and not run_in_thread:
+            raise ValueError(
+                f"{tool_name}: a function in the event loop cannot be stopped by timeout="
+            )
+        warn_about_tool_name(tool_name)
+        tool = cls(
+            fn=fn,
+            name=tool_name,
+            title=title,
+            description=callable_docstring(fn) if description is None else description,
+            is_async=is_async,
+            annotations=annotations,
+            icons=icons,
+            meta=meta,
+            timeout=timeout,
+            run_in_thread=run_in_thread,
+            options=_Options(
+                context_kwarg, structured_output, input_schema, ignore_unknown_arguments
+            ),
+        )
+        if not tool._is_early():
+            tool.complete()
+        return tool
+
+    def complete(self) -> None:
+        """Read the hints, if that has not been possible yet.
+
+        Raises:
+          InvalidSignature: if the function cannot be published.
+
+        """
+        self._read()
+
+    @property
+    def parameters(self) -> JsonObject:
+        """The input schema."""
+        return self._read().signature.schema
+
+    @property
+    def output_schema(self) -> JsonObject | None:
+        """The schema of the structured content, or None if there is none."""
+        return self._read().results.output_schema
+
+    @property
+    def context_kwarg(self) -> str | None:
+        """The parameter that gets the context."""
+        if self._plan is not None:
+            return self._plan.signature.context_kwarg
+        return self._options.context_kwarg or find_context_parameter(self.fn, is_context)
+
+    @property
+    def resolved_params(self) -> dict[str, Any]:
+        """Parameters that resolvers fill in, with the metadata that says so."""
+        return self._read().signature.resolved
+
+    @property
+    def validator(self) -> Validator:
+        """What checks the arguments; its plan and the reason for it can be read from it."""
+        return self._read().signature.validator
+
+    @property
+    def output_validator(self) -> Validator | None:
+        """What checks the structured content."""
+        return self._read().results.validator
+
+    def to_wire(self, revision: Revision) -> WireTool:
+        """Make the entry of ``tools/list``, the same object each time."""
+        made = self._wire.get(revision.version)
+        if made is None:
+            made = self._wire[revision.version] = WireTool(
+                name=self.name,
+                title=self.title,
+                description=self.description or None,
+                input_schema=self.parameters,
+                output_schema=self.output_schema,
+                annotations=self.annotations,
+                icons=self.icons,
+                meta=self.meta,
+            )
+        return made
+
+    def to_json(self, revision: Revision) -> JsonObject:
+        """Make the JSON of `to_wire`, the same object each time; not to be changed."""
+        made = self._json.get(revision.version)
+        if made is None:
+            made = self._json[revision.version] = encode(self.to_wire(revision), revision)
+        return made
+
+    async def run(
+        self,
+        arguments: JsonObject,
+        context: Context[Any, Any],
+        convert_result: bool = False,
+        *,
+        limiter: trio.CapacityLimiter | None = None,
+        filled_in: dict[str, Any] | None = None,
+    ) -> Any:
+        """Call the function.
+
+        Not a checkpoint by itself: it is one where the function is, and always for a function
+        in a thread.
+
+        Args:
+          arguments: JSON values, as they came.
+          context: The request that it is called for.
+          convert_result: Return a `CallToolResult` (or the `InputRequiredResult` that the
+            function returned) instead of what the function returned.
+          limiter: Of worker threads; Trio's default one if not given.
+          filled_in: Values for `resolved_params`.
+
+        Raises:
+          MCPError: if the function raised it.
+          ToolError: if the arguments do not fit, or the function raised it or a
+            `ResourceError`, or took longer than `timeout`. The message begins with
+            ``Error executing tool NAME``; what was raised is the cause.
+          UnexpectedToolError: if the function raised anything else, whose text is not in the
+            message, or returned what does not fit its output schema.
+
+        Cancellation:
+          A function in a thread cannot be ended: it is let go, and its slot of the limiter
+          stays taken until it returns.
+
+        """
+        plan = self._plan or self._read()
+        try:
+            kwargs = plan.signature.prepare(arguments)
+            context_kwarg = plan.signature.context_kwarg
+            if context_kwarg is not None:
+                kwargs = {**kwargs, context_kwarg: context}
+            if filled_in:
+                kwargs = {**kwargs, **filled_in}
+            if self.is_async and self.timeout is None:
+                value = await self.fn(**kwargs)
+            else:
+                value = await self._call(kwargs, limiter)
+            if not convert_result:
+                return value
+            if plan.results.output_schema is None and reads_files(value):
+                return await trio.to_thread.run_sync(plan.results.convert, value, limiter=limiter)
+            return plan.results.convert(value)
+        except MCPError:
+            raise
+        except Exception as exc:
+            # A border: whatever the function raised becomes what its caller can answer.
+            raise self._failure(exc) from exc
+
+    def prepare(self, arguments: JsonObject) -> dict[str, Any]:
+        """Check arguments and make of them what the function is called with.
+
+        For what fills in `resolved_params`, which may look at the other arguments.
+
+        Raises:
+          ToolError: if they do not fit.
+
+        """
+        try:
+            return self._read().signature.prepare(arguments)
+        except ArgumentsError as exc:
+            raise self._failure(exc) from exc
+
+    async def _call(self, kwargs: dict[str, Any], limiter: trio.CapacityLimiter | None) -> Any:
+        if self.timeout is None:
+            return await self._call_untimed(kwargs, limiter)
+        with trio.move_on_after(self.timeout) as scope:
+            return await self._call_untimed(kwargs, limiter)
+        assert scope.cancelled_caught
+        raise ToolError(f"it took longer than {self.timeout:g} seconds")
+
+    async def _call_untimed(
+        self, kwargs: dict[str, Any], limiter: trio.CapacityLimiter | None
+    ) -> Any:
+        if self.is_async:
+            return await self.fn(**kwargs)
+        if self.run_in_thread:
+            call = functools.partial(self.fn, **kwargs)
+            value = await trio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=limiter)
+        else:
+            value = self.fn(**kwargs)
+        # A plain function may hand on the coroutine of another.
+        return await value if inspect.isawaitable(value) else value
+
+    def _failure(self, raised: Exception) -> Exception:
+        exc = single_cause(raised)
+        prefix = f"Error executing tool {self.name}"
+        match exc:
+            case MCPError():
+                return exc
+            case UnexpectedToolError() | UnexpectedResourceError() | ResultError():
+                # A defect, though the text is not that of a stranger's exception.
+                return UnexpectedToolError(f"{prefix}: {exc}")
+            case ToolError() | ResourceError() | ArgumentsError():
+                return ToolError(f"{prefix}: {exc}")
+            case _:
+                return UnexpectedToolError(prefix)
+
+    def _is_early(self) -> bool:
+        """Tell whether a hint names what the module may still define."""
+        try:
+            self._plan = self._make_plan()
+        except UnknownName:
+            return is_still_running(Scope.of_callable(self.fn))
+        return False
+
+    def _read(self) -> _Plan:
+        if self._plan is None:
+            try:
+                self._plan = self._make_plan()
+            except UnknownName as exc:
+                raise InvalidSignature(f"{self.name}: {exc}") from exc
+        return self._plan
+
+    def _make_plan(self) -> _Plan:
+        options = self._options
+        if options.input_schema is None:
+            signature = read_signature(
+                self.fn,
+                is_context=is_context,
+                context_kwarg=options.context_kwarg,
+                ignore_unknown=options.ignore_unknown,
+                name=self.name,
+            )
+        else:
+            signature = read_signature_for(
+                _own_schema(options.input_schema, self.name),
+                self.fn,
+                is_context=is_context,
+                context_kwarg=options.context_kwarg,
+                name=self.name,
+            )
+        fault = header_fault(signature.schema)
+        if fault is not None:
+            raise InvalidSignature(f"{self.name}: {fault}")
+        results = plan_result(signature, options.structured_output)
+        try:
+            _ = signature.validator, results.validator
+        except SchemaError as exc:
+            raise InvalidSignature(f"{self.name}: {exc}") from exc
+        return _Plan(signature, results)
+
+
+def _own_schema(schema: JsonObject, name: str) -> JsonObject:
+    try:
+        copied: JsonObject = checked_copy(schema, "input_schema")
+    except (TypeError, ValueError) as exc:
+        raise InvalidSignature(f"{name}: {exc}") from exc
+    if not isinstance(copied, dict) or copied.get("type") != "object":
+        raise InvalidSignature(f'{name}: the root of input_schema must have "type": "object"')
+    return copied
+
+
+def _refuse_generators(fn: Any, name: str) -> None:
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    call = fn if inspect.isroutine(fn) else getattr(type(fn), "__call__", fn)  # noqa: B004
+    if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
+        raise InvalidSignature(f"{name}: a tool returns one result, and so cannot be a generator")
