@@ -12,9 +12,11 @@ from trio_mcp._codec._envelope import (
     dump_message,
     message_to_json,
     parse_frame,
+    parse_line,
     parse_message,
 )
 from trio_mcp._codec._json import dumps
+from trio_mcp._codec._lines import LineSplitter
 from trio_mcp.types import (
     ErrorData,
     JSONRPCError,
@@ -178,6 +180,39 @@ def test_the_excerpt_is_short() -> None:
     frame = parse_frame("é" * 201)
     assert isinstance(frame, Malformed)
     assert frame.excerpt == "é" * 200 + "…"
+
+
+@pytest.mark.parametrize(
+    ("line", "request_id", "is_response"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"x":"%s"}}', 7, False),
+        (b'{"jsonrpc": "2.0", "id": "a\\"b", "result": {"x": "%s"}}', 'a"b', True),
+        (b'{"jsonrpc":"2.0","method":"n","params":{"x":"%s","id":1}}', None, False),
+        (b'{"result":{"x":"%s"},"jsonrpc":"2.0","id":7}', 7, True),
+        (b'{"method":"m","params":{"x":"%s"},"jsonrpc":"2.0","id":0}', 0, False),
+        (b'{"error":{"x":"%s"},"id":"x","jsonrpc":"2.0"}\r', "x", True),
+        (b'{"id":-3,"error":{"x":"%s"},"jsonrpc":"2.0"}', -3, True),
+        (b'{"result":{"x":"%s","jsonrpc":"2.0","id":7}}', None, True),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"%s"}', None, False),
+        (b'{"jsonrpc":"2.0","id":true,"method":"%s"}', None, False),
+        (b'{"jsonrpc":"2.0","id":null,"method":"%s"}', None, False),
+        (b'[{"jsonrpc":"2.0","id":7,"method":"%s"}]', None, False),
+        (b'{"trace":"%s"}', None, False),
+        (b"%s", None, False),
+    ],
+)
+def test_a_message_that_is_too_long_still_tells_its_id(
+    line: bytes, request_id: str | int | None, is_response: bool
+) -> None:
+    (dropped,) = LineSplitter(2000).feed(line % (b"x" * 5000) + b"\n")
+    frame = parse_line(dropped)
+    assert isinstance(frame, Malformed)
+    assert frame.code == -32600
+    assert frame.message == "Invalid Request: a message of more than 2000 bytes"
+    assert frame.id == request_id
+    assert frame.is_response is is_response
+    assert frame.excerpt is not None
+    assert len(frame.excerpt) == 201
 
 
 @pytest.mark.req("R-080")

@@ -60,13 +60,21 @@ def test_a_line_beyond_the_limit_is_dropped_and_told_once(size: int) -> None:
     assert split(data, size, limit=5) == [b"12345", TooLong(5), b"1", TooLong(5), b"2", TooLong(5)]
 
 
-def test_a_line_that_grows_too_long_is_told_before_it_ends() -> None:
-    splitter = LineSplitter(4)
-    assert splitter.feed(b"123") == []
-    assert splitter.feed(b"45") == [TooLong(4)]
-    assert splitter.feed(b"6789") == []
-    assert splitter.feed(b"0\nok\n") == [b"ok"]
-    assert splitter.finish() == []
+def test_the_ends_of_a_dropped_line_are_kept() -> None:
+    data = b"head" + b"x" * 5000 + b"tail"
+    for size in (1, 7, 10_000):
+        (dropped, line) = split(data + b"\nok\n", size, limit=3000)
+        assert isinstance(dropped, TooLong)
+        assert (dropped.head, dropped.tail) == (data[:1024], data[-1024:])
+        assert line == b"ok"
+
+
+def test_a_line_that_is_dropped_takes_no_room() -> None:
+    splitter = LineSplitter(1000)
+    for _ in range(1000):
+        assert splitter.feed(b"x" * 1000) == []
+    assert sum(map(len, splitter._parts)) < 3000
+    assert splitter.feed(b"\n") == [TooLong(1000)]
 
 
 def test_a_limit_has_to_be_positive() -> None:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 READ_SIZE: Final = 256 * 1024
 """How much to read at once: what a pipe holds after `widen_pipe`."""
 
-_PIPE_BUF: Final[int] = getattr(select, "PIPE_BUF", 512)
-# A descriptor that polls as writable takes that much without blocking.
+PIPE_BUF: Final[int] = getattr(select, "PIPE_BUF", 512)
+"""A descriptor that polls as writable takes as much without blocking, and in one piece."""
 
 _NOT_POLLABLE: Final = {errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.ENODEV}
 _NO_NOWAIT: Final = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.ESPIPE, errno.ENOSYS}
@@ -248,7 +248,7 @@ class FdSendStream(trio.abc.SendStream):
 
     def _write_a_little(self, rest: memoryview) -> memoryview:
         try:
-            return rest[os.write(self._owned.get(), rest[:_PIPE_BUF]) :]
+            return rest[os.write(self._owned.get(), rest[:PIPE_BUF]) :]
         except BlockingIOError:
             return rest
 

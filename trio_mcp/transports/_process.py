@@ -33,7 +33,7 @@ import trio
 
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp.errors import ConnectionLost
-from trio_mcp.transports._fd_streams import READ_SIZE, widen_pipe
+from trio_mcp.transports._fd_streams import READ_SIZE, FdReceiveStream, widen_pipe
 
 if sys.platform == "win32":
     from trio_mcp.transports import _windows
@@ -313,11 +313,12 @@ def _quote(stderr: str) -> str:
     return f":\n{text}" if "\n" in text else f": {text}"
 
 
-def _duplicate(stream: trio.abc.ReceiveStream) -> trio.lowlevel.FdStream | None:
+def _duplicate(stream: trio.abc.ReceiveStream) -> FdReceiveStream | None:
     if sys.platform == "win32" or not isinstance(stream, trio.lowlevel.FdStream):
         return None
     try:
-        return trio.lowlevel.FdStream(os.dup(stream.fileno()))
+        # Closing the FdStream makes the pipe blocking again, which this one does not mind.
+        return FdReceiveStream(os.dup(stream.fileno()))
     except (OSError, trio.ClosedResourceError):
         return None  # out of descriptors, or closed: the server gets SIGPIPE instead
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TextIO, TypeAlias, final
 
 import trio
 
-from trio_mcp.transports._fd_streams import FdSendStream
+from trio_mcp.transports._fd_streams import PIPE_BUF, FdSendStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +45,7 @@ class StderrPump:
 
         self._tail = bytearray()
         self._backlog = bytearray()
+        self._piece = b""  # being written
         self._dropped = 0
         self._news = trio.Event()
         self._line = b""  # unfinished, for the function
@@ -120,23 +121,30 @@ class StderrPump:
 
     async def _pass_on(self, sink: FdSendStream) -> None:
         while True:
-            if not self._backlog:
+            if not self._piece and not self._next_piece():
                 if self.ended.is_set():
                     return
                 self._news = trio.Event()
                 await self._news.wait()
                 continue
-            data, self._backlog = self._backlog, bytearray()
-            if self._dropped:
-                data = bytearray(b"\n[%d bytes of stderr dropped]\n" % self._dropped) + data
-                self._dropped = 0
             try:
-                await sink.send_all(data)
+                await sink.send_all(self._piece)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 # Our own stderr is gone. The server's goes on being read, for its tail.
                 self._sink = None
                 sink.close()
                 return
+            self._piece = b""
+
+    def _next_piece(self) -> bool:
+        # Small enough to be written whole or, on cancellation, not at all.
+        if self._dropped:
+            self._piece = b"\n[%d bytes of stderr dropped]\n" % self._dropped
+            self._dropped = 0
+        else:
+            self._piece = bytes(self._backlog[:PIPE_BUF])
+            del self._backlog[:PIPE_BUF]
+        return bool(self._piece)
 
 
 def _open_sink(errlog: TextIO) -> FdSendStream | None:
