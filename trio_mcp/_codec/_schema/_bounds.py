@@ -27,61 +27,66 @@ def private_copy(schema: JsonValue, *, where: str = "schema") -> JsonValue:
         `MAX_NODES` values.
 
     """
-    remaining = MAX_NODES
-    path: list[str | int] = []
+    return _Copier(where).copied(schema, 0)
 
-    def refuse(reason: str) -> SchemaError:
-        return SchemaError(reason, path=path_text(path), where=where)
 
-    def copied(value: object, depth: int) -> JsonValue:
-        nonlocal remaining
-        remaining -= 1
-        if remaining < 0:
-            raise SchemaError(f"has more than {MAX_NODES} values", where=where)
+class _Copier:
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._remaining = MAX_NODES
+        self._path: list[str | int] = []  # where in the schema we are
+
+    def copied(self, value: object, depth: int) -> JsonValue:
+        self._remaining -= 1
+        if self._remaining < 0:
+            raise SchemaError(f"has more than {MAX_NODES} values", where=self._where)
         if isinstance(value, str):
-            if not value.isascii():
-                check_text(value)
-            return value if value.__class__ is str else str.__str__(value)
+            return self._text(value)
         if value.__class__ in _SCALARS:
-            return value  # type: ignore[return-value] # narrowed by its exact class
-        if isinstance(value, float):
-            if not math.isfinite(value):
-                raise refuse(f"{value!r} is not a JSON number")
-            return float(value)
-        if isinstance(value, int):
-            return int(value)
-        if depth >= MAX_DEPTH:
-            raise SchemaError(f"is nested more than {MAX_DEPTH} levels deep", where=where)
-        if isinstance(value, dict):
-            return copied_members(value, depth)
-        if isinstance(value, list):
-            return copied_items(value, depth)
-        raise refuse(f"{type(value).__name__} is not a JSON value")
+            return value
+        if isinstance(value, (dict, list)):
+            if depth >= MAX_DEPTH:
+                reason = f"is nested more than {MAX_DEPTH} levels deep"
+                raise SchemaError(reason, where=self._where)
+            members = self._members if isinstance(value, dict) else self._items
+            return members(value, depth + 1)
+        return self._number(value)
 
-    def copied_members(value: dict[object, object], depth: int) -> JsonValue:
+    def _members(self, value: dict[object, object], depth: int) -> JsonValue:
         result: dict[str, JsonValue] = {}
         for key, member in value.items():
             if not isinstance(key, str):
-                raise refuse(f"a property name must be a string, not {type(key).__name__}")
-            if not key.isascii():
-                check_text(key)
-            path.append(key)
-            result[key if key.__class__ is str else str.__str__(key)] = copied(member, depth + 1)
-            path.pop()
+                raise self._refused(f"a property name is {type(key).__name__}, not a string")
+            name = self._text(key)
+            self._path.append(name)
+            result[name] = self.copied(member, depth)
+            self._path.pop()
         return result
 
-    def copied_items(value: list[object], depth: int) -> JsonValue:
+    def _items(self, value: list[object], depth: int) -> JsonValue:
         result: list[JsonValue] = []
         for position, item in enumerate(value):
-            path.append(position)
-            result.append(copied(item, depth + 1))
-            path.pop()
+            self._path.append(position)
+            result.append(self.copied(item, depth))
+            self._path.pop()
         return result
 
-    def check_text(text: str) -> None:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise refuse("has a lone surrogate, which is not Unicode text") from None
+    def _text(self, text: str) -> str:
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise self._refused("has a lone surrogate, which is not Unicode text") from None
+        return text if text.__class__ is str else str.__str__(text)
 
-    return copied(schema, 0)
+    def _number(self, value: object) -> JsonValue:
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise self._refused(f"{value!r} is not a JSON number")
+            return float(value)
+        if isinstance(value, int):  # of a subclass: an enum's member, say
+            return int(value)
+        raise self._refused(f"{type(value).__name__} is not a JSON value")
+
+    def _refused(self, reason: str) -> SchemaError:
+        return SchemaError(reason, path=path_text(self._path), where=self._where)

@@ -31,10 +31,9 @@ class Costs:
     """The bound for one schema."""
 
     def __init__(self, graph: SchemaGraph) -> None:
-        # Marks the recursive references, on which all of the rest is built.
-        self.is_recursive = _mark_recursion(graph) or graph.uses_metaschema
+        self._inside_first, circular = _walk(graph)
+        self.is_recursive = circular or graph.uses_metaschema
         self._root = graph.root
-        self._order = _targets_first(graph)
         self._describing: list[int] | None = None
 
     def check(self, *, where: str) -> None:
@@ -45,10 +44,12 @@ class Costs:
             may take more than `MAX_EVALUATIONS` evaluations.
 
         """
-        for node in self._order:
+        for node in self._inside_first:
             if node.recursive and _reaches_itself(node):
                 reason = "refers to itself on the same value, which never ends"
                 raise SchemaError(reason, path=path_text(node.path), where=where)
+        if self._is_small():
+            return
         for cost in self._levels(remembered=True):
             if cost > MAX_EVALUATIONS:
                 raise SchemaError(
@@ -66,15 +67,21 @@ class Costs:
             self._describing = table or [greatest]
         return self._describing[min(depth, len(self._describing) - 1)]
 
+    def _is_small(self) -> bool:
+        """Whether all of the schema, each reference written out, is within the bound."""
+        size: dict[Node, int] = {}
+        for node in self._inside_first:
+            if node.dynamic:
+                return False
+            written_out = sum(size.get(target, 0) for target in node.applied())
+            size[node] = _capped(1 + _factor(node) * written_out)
+        return self._root is None or size[self._root] <= MAX_EVALUATIONS
+
     def _levels(self, *, remembered: bool) -> Iterator[int]:
         if self._root is None:
             return
-        order = self._order
-        factor = {
-            # Which parts are evaluated is found by evaluating what applies here once more.
-            node: 2 if node.schema.keys() & {"unevaluatedItems", "unevaluatedProperties"} else 1
-            for node in order
-        }
+        order = _targets_first(self._inside_first)
+        factor = {node: _factor(node) for node in order}
         here = {
             node: [t for t in node.here if not (remembered and t in node.recursive)]
             for node in order
@@ -106,9 +113,22 @@ def _capped(cost: int) -> int:
     return min(cost, _ENOUGH)
 
 
-def _mark_recursion(graph: SchemaGraph) -> bool:
-    """Find the references that lead back; returns whether any part applies within itself."""
+def _factor(node: Node) -> int:
+    # Which parts are evaluated is found by evaluating what applies here once more.
+    doubles = "unevaluatedItems" in node.schema or "unevaluatedProperties" in node.schema
+    return 2 if doubles else 1
+
+
+def _walk(graph: SchemaGraph) -> tuple[list[Node], bool]:
+    """Note the references that lead back.
+
+    Returns:
+      All nodes, each after those inside it (the references that lead back left aside), and whether
+      any part applies within itself.
+
+    """
     state: dict[Node, bool] = {}  # {node: whether we are still in it}
+    order: list[Node] = []
     found = False
     for start in graph.nodes:
         if start in state:
@@ -129,14 +149,15 @@ def _mark_recursion(graph: SchemaGraph) -> bool:
                         node.recursive.append(target)
             else:
                 state[node] = False
+                order.append(node)
                 stack.pop()
-    return found
+    return order, found
 
 
-def _targets_first(graph: SchemaGraph) -> list[Node]:
+def _targets_first(nodes: list[Node]) -> list[Node]:
     """All nodes, each after what applies to the same value (as far as there is no circle)."""
     order: dict[Node, None] = {}
-    for start in graph.nodes:
+    for start in nodes:
         seen = {start}
         stack = [(start, iter((*start.here, *start.dynamic)))] if start not in order else []
         while stack:

@@ -39,9 +39,7 @@ DIALECTS: Final = {
     dialect.uri: dialect
     for dialect in (
         DRAFT_2020_12,
-        Dialect(
-            "2019-09", "https://json-schema.org/draft/2019-09/schema", "Draft201909Validator"
-        ),
+        Dialect("2019-09", "https://json-schema.org/draft/2019-09/schema", "Draft201909Validator"),
         Dialect("draft-07", "http://json-schema.org/draft-07/schema", "Draft7Validator"),
         Dialect("draft-06", "http://json-schema.org/draft-06/schema", "Draft6Validator"),
         Dialect("draft-04", "http://json-schema.org/draft-04/schema", "Draft4Validator", "id"),

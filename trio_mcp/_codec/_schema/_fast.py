@@ -1,10 +1,15 @@
-"""The fast engine: Python source that fastjsonschema generates from a rebuilt schema."""
+"""The fast engine: Python source that fastjsonschema generates from a rebuilt schema.
+
+Imported when the first validator is prepared, since fastjsonschema costs start-up time.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import fastjsonschema
 
 from trio_mcp._codec import _json
 
@@ -28,9 +33,6 @@ def accepting_function(rebuilt: JsonValue) -> Callable[[JsonValue], bool]:
       rebuilt: What a fast `Plan` holds. Never anything else.
 
     """
-    # Loaded here: it costs start-up time, and many processes never check anything.
-    import fastjsonschema
-
     digest = _digest(rebuilt, fastjsonschema.VERSION)
     accepts = _generated.get(digest)
     if accepts is None:
@@ -46,8 +48,6 @@ def _digest(rebuilt: JsonValue, version: str) -> bytes:
 
 
 def _generate(rebuilt: JsonValue) -> Callable[[JsonValue], bool]:
-    import fastjsonschema
-
     # `detailed_exceptions=False` would be the template mode in which keys of a schema can become
     # code; defaults would change the value; formats are annotations.
     check = fastjsonschema.compile(
@@ -57,7 +57,7 @@ def _generate(rebuilt: JsonValue) -> Callable[[JsonValue], bool]:
         use_formats=False,
         detailed_exceptions=True,
     )
-    refusal: Final = fastjsonschema.JsonSchemaValueException
+    refusal = fastjsonschema.JsonSchemaValueException
 
     def accepts(value: JsonValue) -> bool:
         try:
@@ -77,7 +77,7 @@ class _NoRetrieval(Mapping[str, Any]):
 
     def __getitem__(self, scheme: str) -> Callable[[str], NoReturn]:
         def refuse(uri: str) -> NoReturn:
-            raise AssertionError("a rebuilt schema has no references")
+            raise AssertionError(f"a rebuilt schema refers to {uri}")
 
         return refuse
 

@@ -3,12 +3,17 @@
 Its verdict is always asked for first (`is_valid` remembers what it found in recursive schemas).
 Only then the fault is described, which can cost far more than the verdict: the engine collects
 every fault of every alternative. So how much is asked depends on the bound of `_cost`.
+
+Imported when the first schema needs it: the library takes 6 MB and some 20 ms, and many processes
+check nothing.
 """
 
 from __future__ import annotations
 
 import functools
 from typing import TYPE_CHECKING, Final
+
+import jsonschema_rs
 
 from ._bounds import private_copy
 from ._cost import Costs
@@ -18,8 +23,6 @@ from ._paths import path_text, quote
 from ._violation import Violation, at, describe_value, violation_of
 
 if TYPE_CHECKING:
-    import jsonschema_rs
-
     from trio_mcp.types._base import JsonValue
 
     from ._dialects import Dialect
@@ -63,11 +66,10 @@ class FullEngine:
     def __init__(
         self, schema: JsonValue, dialect: Dialect, *, trusted: bool, where: str = "schema"
     ) -> None:
-        # Loaded here: the library takes 6 MB and some 20 ms, and many processes check nothing.
-        import jsonschema_rs
-
         if not isinstance(schema, (dict, bool)):
-            raise SchemaError(f"expected object or boolean, got {describe_value(schema)}", where=where)
+            raise SchemaError(
+                f"expected object or boolean, got {describe_value(schema)}", where=where
+            )
         _check_valid(schema, dialect, where)
         graph = SchemaGraph(schema, dialect, where=where)
         self._costs = Costs(graph)
@@ -96,8 +98,6 @@ class FullEngine:
 
     def violations(self, value: JsonValue, limit: int) -> list[Violation]:
         """What is wrong with a value that does not fit: at least one thing."""
-        import jsonschema_rs
-
         if self._is_recursive and _is_deep(value):
             return [_too_deep()]
         size, depth = _measure(value, _FIRST_BUDGET)
@@ -123,8 +123,6 @@ class FullEngine:
 
 def _check_valid(schema: JsonValue, dialect: Dialect, where: str) -> None:
     """Refuse what the dialect's metaschema refuses."""
-    import jsonschema_rs
-
     if jsonschema_rs.meta.is_valid(schema):
         return
     reason, path = f"is not valid in dialect {dialect.name}", ""
@@ -148,8 +146,6 @@ def _unusable(exc: Exception, schema: JsonValue, where: str) -> SchemaError:
 
 
 def _pattern_options(*, trusted: bool) -> jsonschema_rs.FancyRegexOptions:
-    import jsonschema_rs
-
     size = _OWN_SIZE if trusted else _PEER_SIZE
     return jsonschema_rs.FancyRegexOptions(
         backtrack_limit=_OWN_STEPS if trusted else _PEER_STEPS,
@@ -161,8 +157,6 @@ def _pattern_options(*, trusted: bool) -> jsonschema_rs.FancyRegexOptions:
 @functools.lru_cache(maxsize=1024)
 def _is_linear(pattern: str) -> bool:
     """Whether the engine matches a pattern without backtracking."""
-    import jsonschema_rs
-
     options = jsonschema_rs.RegexOptions(size_limit=_PEER_SIZE, dfa_size_limit=_PEER_SIZE)
     return _compiles(pattern, options)
 
@@ -170,8 +164,6 @@ def _is_linear(pattern: str) -> bool:
 def _compiles(
     pattern: str, options: jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions
 ) -> bool:
-    import jsonschema_rs
-
     try:
         jsonschema_rs.Draft202012Validator(
             {"pattern": pattern}, offline=True, pattern_options=options

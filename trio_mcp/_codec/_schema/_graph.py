@@ -80,7 +80,7 @@ class Node:
     named: list[Node] = attrs.Factory(list)
     below: list[Node] = attrs.Factory(list)
     dynamic: list[Node] = attrs.Factory(list)
-    """What a ``$dynamicRef`` may mean: it applies here, but which one is known only at run time."""
+    """What a ``$dynamicRef`` may mean here: one of them, which one is known only at run time."""
     unused: list[Node] = attrs.Factory(list)
     recursive: list[Node] = attrs.Factory(list)
     """Those of ``here`` that lead back to where this node came from."""
@@ -149,29 +149,32 @@ class SchemaGraph:
             declared = schema["$schema"]
             if not isinstance(declared, str) or declared.removesuffix("#") != self._dialect.uri:
                 raise self._fault("a part of a schema cannot have another dialect", path)
-        identifier = schema.get(self._dialect.id_keyword)
-        anchor: JsonValue = None
-        if isinstance(identifier, str) and identifier.startswith("#"):
-            anchor = identifier[1:]  # how drafts before 2019-09 wrote anchors
-        elif isinstance(identifier, str):
-            base = urldefrag(_join(base, identifier)).url
         node = Node(schema, path, base)
         self._nodes[id(schema)] = node
-        if base not in self._resources:
-            self._resources[base] = schema
-        elif isinstance(identifier, str) and not identifier.startswith("#") and path:
-            raise self._fault(f"the identifier {quote(identifier)} is used twice", path)
-        for name in (anchor, schema.get("$anchor"), schema.get("$dynamicAnchor")):
-            if isinstance(name, str):
-                self._anchors.setdefault((base, name), node)
-        name = schema.get("$dynamicAnchor")
-        if isinstance(name, str):
-            self._dynamic_anchors.setdefault(name, []).append(node)
-        if schema.get("$recursiveAnchor") is True:
-            self._dynamic_anchors.setdefault("", []).append(node)
+        self._name(node)
         if any(keyword in schema for keyword in _REFERENCES):
             self._unresolved.append(node)
         return node
+
+    def _name(self, node: Node) -> None:
+        """Note the identifier and the anchors by which references know a node."""
+        schema = node.schema
+        anchors = [schema.get("$anchor"), schema.get("$dynamicAnchor")]
+        identifier = schema.get(self._dialect.id_keyword)
+        if isinstance(identifier, str) and identifier.startswith("#"):
+            anchors.append(identifier[1:])  # how drafts before 2019-09 wrote anchors
+        elif isinstance(identifier, str):
+            node.base = urldefrag(_join(node.base, identifier)).url
+            if node.path and node.base in self._resources:
+                raise self._fault(f"the identifier {quote(identifier)} is used twice", node.path)
+        self._resources.setdefault(node.base, schema)
+        for name in anchors:
+            if isinstance(name, str):
+                self._anchors.setdefault((node.base, name), node)
+        if isinstance(anchors[1], str):
+            self._dynamic_anchors.setdefault(anchors[1], []).append(node)
+        if schema.get("$recursiveAnchor") is True:
+            self._dynamic_anchors.setdefault("", []).append(node)
 
     def _add_subschemas(self, node: Node) -> list[Node]:
         """Register what stands directly in a node; returns what has to be walked next."""
@@ -246,7 +249,7 @@ class SchemaGraph:
                 self.uses_metaschema = True
                 return None
             raise self._fault(
-                f"the reference {quote(reference)} leads out of the schema, and nothing is fetched",
+                f"the reference {quote(reference)} leads out of the schema; nothing is fetched",
                 path,
             )
         if fragment and not fragment.startswith("/"):

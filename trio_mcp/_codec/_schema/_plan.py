@@ -23,6 +23,8 @@ from ._errors import SchemaError
 from ._paths import quote
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trio_mcp.types._base import JsonObject, JsonValue
 
 _TYPES: Final = frozenset({"null", "boolean", "number", "integer", "string", "array", "object"})
@@ -41,10 +43,6 @@ _ANNOTATIONS: Final[dict[str, type | None]] = {
     "examples": list,
     "default": None,
 }
-_COUNTS: Final = frozenset(
-    {"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}
-)
-_LIMITS: Final = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
 _DEFINITIONS: Final = ("$defs", "definitions")
 
 # Linear in Python's backtracking engine, ASCII only, and the same in ECMA-262 and in Python.
@@ -175,23 +173,8 @@ class _Rebuilder:
         depth: int,
         inside: frozenset[tuple[str, str]],
     ) -> None:
-        if keyword == "type":
-            rebuilt["type"] = _types(value)
-        elif keyword == "enum":
-            rebuilt["enum"] = _enum(value)
-        elif keyword == "const":
-            # The generator's own `const` is not needed: an enum of one says the same.
-            rebuilt["const"] = _literal(value)
-        elif keyword in _COUNTS:
-            rebuilt[keyword] = _count(keyword, value)
-        elif keyword in _LIMITS:
-            rebuilt[keyword] = _number(keyword, value)
-        elif keyword == "pattern":
-            if not isinstance(value, str) or not _SIMPLE_PATTERN.match(value):
-                raise _NotFast("a pattern that is not simple")
-            rebuilt["pattern"] = value
-        elif keyword == "required":
-            rebuilt["required"] = _names(value)
+        if keyword in _VALUES:
+            rebuilt[keyword] = _VALUES[keyword](keyword, value)
         elif keyword == "properties":
             rebuilt["properties"] = {
                 name: self._subschema(member, depth + 1, inside)
@@ -213,6 +196,7 @@ class _Rebuilder:
 def _consistent(rebuilt: JsonObject) -> JsonObject:
     """Settle what the generator gets wrong in combination."""
     if "const" in rebuilt:
+        # The generator's own `const` is not needed: an enum of one says the same.
         if "enum" in rebuilt:
             raise _NotFast("enum beside const")
         rebuilt["enum"] = [rebuilt.pop("const")]
@@ -237,7 +221,7 @@ def _members(value: JsonValue, keyword: str) -> list[tuple[str, JsonValue]]:
     return list(value.items())
 
 
-def _types(value: JsonValue) -> list[JsonValue]:
+def _types(_: str, value: JsonValue) -> list[JsonValue]:
     names = value if isinstance(value, list) else [value]
     known = [name for name in names if isinstance(name, str) and name in _TYPES]
     if not known or len(known) != len(names) or len(set(known)) != len(known):
@@ -245,7 +229,7 @@ def _types(value: JsonValue) -> list[JsonValue]:
     return list(names)
 
 
-def _enum(value: JsonValue) -> list[JsonValue]:
+def _enum(_: str, value: JsonValue) -> list[JsonValue]:
     if not isinstance(value, list) or not value:
         raise _NotFast("enum that is no list of values")
     if len(value) > _MAX_ENUM:
@@ -253,7 +237,7 @@ def _enum(value: JsonValue) -> list[JsonValue]:
     return [_literal(item) for item in value]
 
 
-def _names(value: JsonValue) -> list[JsonValue]:
+def _names(_: str, value: JsonValue) -> list[JsonValue]:
     if not isinstance(value, list):
         raise _NotFast("required that is no list")
     names = {name for name in value if isinstance(name, str)}
@@ -290,3 +274,33 @@ def _literal(value: JsonValue, depth: int = 0) -> JsonValue:
     if isinstance(value, (int, float)) and value.__class__ is not bool:
         return _number("a literal", value)
     return value
+
+
+def _const(_: str, value: JsonValue) -> JsonValue:
+    return _literal(value)
+
+
+def _pattern(_: str, value: JsonValue) -> str:
+    if not isinstance(value, str) or not _SIMPLE_PATTERN.match(value):
+        raise _NotFast("a pattern that is not simple")
+    return value
+
+
+# What a keyword's value must be, for those that hold no subschemas.
+_VALUES: Final[dict[str, Callable[[str, JsonValue], JsonValue]]] = {
+    "type": _types,
+    "enum": _enum,
+    "const": _const,
+    "pattern": _pattern,
+    "required": _names,
+    "minLength": _count,
+    "maxLength": _count,
+    "minItems": _count,
+    "maxItems": _count,
+    "minProperties": _count,
+    "maxProperties": _count,
+    "minimum": _number,
+    "maximum": _number,
+    "exclusiveMinimum": _number,
+    "exclusiveMaximum": _number,
+}

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Final, Literal, final
 from ._bounds import private_copy
 from ._dialects import dialect_of
 from ._errors import EngineDisagreement
-from ._fast import accepting_function
-from ._full import FullEngine
 from ._plan import Plan, plan_schema
 
 if TYPE_CHECKING:
@@ -17,14 +15,13 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonValue
 
     from ._dialects import Dialect
+    from ._full import FullEngine
     from ._violation import Violation
 
 _REMOTE: Final = Plan("full", "the schema came from a peer")
 
 
-def compile_validator(
-    schema: JsonValue, *, trusted: bool, where: str = "schema"
-) -> Validator:
+def compile_validator(schema: JsonValue, *, trusted: bool, where: str = "schema") -> Validator:
     """Make a validator for a schema.
 
     The schema is checked at once; code is generated at the first check or by
@@ -46,8 +43,17 @@ def compile_validator(
     plan = plan_schema(own) if trusted else _REMOTE
     full = None
     if plan.engine == "full":
-        full = FullEngine(own, dialect, trusted=trusted, where=where)
+        full = _full_engine(own, dialect, trusted=trusted, where=where)
     return Validator(own, dialect, plan, full)
+
+
+def _full_engine(
+    schema: JsonValue, dialect: Dialect, *, trusted: bool, where: str = "schema"
+) -> FullEngine:
+    # Imported here: the library is big, and a server of simple tools may never need it.
+    from ._full import FullEngine  # noqa: PLC0415
+
+    return FullEngine(schema, dialect, trusted=trusted, where=where)
 
 
 @final
@@ -88,6 +94,9 @@ class Validator:
     def prepare(self) -> None:
         """Do now what the first check would do: load the engine and generate the code."""
         if self._accepts is None:
+            # Imported here: the code generator costs start-up time.
+            from ._fast import accepting_function  # noqa: PLC0415
+
             self._accepts = accepting_function(self._plan.rebuilt)
 
     def check(self, value: JsonValue) -> Violation | None:
@@ -118,7 +127,7 @@ class Validator:
         full = self._full
         if full is None:
             # A fast plan has no bound that the full engine could find exceeded.
-            full = self._full = FullEngine(self._schema, self._dialect, trusted=True)
+            full = self._full = _full_engine(self._schema, self._dialect, trusted=True)
         if self._plan.engine == "fast" and full.accepts(value):
             raise EngineDisagreement(
                 "the fast engine refuses a value that the full engine accepts; please report it"

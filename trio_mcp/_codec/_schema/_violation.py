@@ -10,7 +10,7 @@ import attrs
 from ._paths import path_text, quote, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from jsonschema_rs import ValidationError
 
@@ -97,12 +97,12 @@ def violation_of(error: ValidationError, value: JsonValue) -> Violation:
     """
     error = _telling(error)
     place = at(value, error.instance_path)
-    words = _WORDS.get(type(error.kind).__name__)
-    expected, got = words(error.kind, place) if words else ("another value", None)
+    kind = type(error.kind).__name__
+    expected = _EXPECTED.get(kind, "another value")
     return Violation(
         path=path_text(error.instance_path),
-        expected=expected,
-        got=describe_value(place) if got is None else got,
+        expected=expected if isinstance(expected, str) else expected(error.kind),
+        got=_GOT.get(kind, describe_value)(place),
         keyword=error.kind.name,
     )
 
@@ -137,86 +137,74 @@ def _is_other_type(fault: ValidationError, error: ValidationError) -> bool:
     return of_type and len(fault.instance_path) == len(error.instance_path)
 
 
-_Words = tuple[str, "str | None"]
-
-
-def _types(kind: Any, place: JsonValue) -> _Words:
+def _types(kind: Any) -> str:
     # The engine names the types of one keyword in no fixed order.
-    return " or ".join(sorted(kind.types)), None
+    return " or ".join(sorted(kind.types))
 
 
-def _alternatives(kind: Any, place: JsonValue) -> _Words:
+def _alternatives(kind: Any) -> str:
     types: set[str] = set()
     for faults in kind.context:
         if not faults or type(faults[0].kind).__name__ != "Type":
-            return f"a value that fits one of {len(kind.context)} alternatives", None
+            return f"a value that fits one of {len(kind.context)} alternatives"
         types.update(faults[0].kind.types)
-    return " or ".join(sorted(types)), None
+    return " or ".join(sorted(types))
 
 
-def _only_one(kind: Any, place: JsonValue) -> _Words:
-    return "a value that fits exactly one alternative", f"{describe_value(place)}, which fits more"
-
-
-def _no_members(kind: Any, place: JsonValue) -> _Words:
+def _unexpected(kind: Any) -> str:
     names = sorted(kind.unexpected)
-    return f"no {'property' if len(names) == 1 else 'properties'} {_any_of(names)}", None
+    return f"no {'property' if len(names) == 1 else 'properties'} {_any_of(names)}"
 
 
-def _no_items(kind: Any, place: JsonValue) -> _Words:
-    return f"no further items (at {_any_of(kind.unexpected)})", None
-
-
-def _length(word: str, noun: str) -> Any:
-    def words(kind: Any, place: Any) -> _Words:
-        size = len(place)
-        container = {"character": "string", "item": "array", "property": "object"}[noun]
-        return f"{word} {_count(kind.limit, noun)}", f"{container} of {_count(size, noun)}"
-
-    return words
-
-
-def _limit(word: str) -> Any:
-    return lambda kind, place: (f"{word} {_literal(kind.limit)}", None)
-
-
-def _fixed(expected: str) -> Any:
-    return lambda kind, place: (expected, None)
-
-
-def _property_name(kind: Any, place: JsonValue) -> _Words:
+def _property_names(kind: Any) -> str:
     inner = violation_of(kind.error, kind.error.instance)
-    return f"property names that are {inner.expected}", f"name {inner.got}"
+    return f"names of properties to be {inner.expected}, not {inner.got}"
 
 
-_WORDS: Final[dict[str, Any]] = {
+def _counted(container: str, noun: str) -> Callable[[Any], str]:
+    return lambda value: f"{container} of {_count(len(value), noun)}"
+
+
+# {kind of error of the engine: what was expected}
+_EXPECTED: Final[dict[str, str | Callable[[Any], str]]] = {
     "Type": _types,
-    "Enum": lambda kind, place: (f"one of {_any_of(kind.options)}", None),
-    "Constant": lambda kind, place: (_literal(kind.expected_value), None),
-    "Required": lambda kind, place: (f"property {quote(kind.property)}", None),
-    "AdditionalProperties": _no_members,
-    "UnevaluatedProperties": _no_members,
-    "AdditionalItems": lambda kind, place: (f"at most {_count(kind.limit, 'item')}", None),
-    "UnevaluatedItems": _no_items,
-    "MinLength": _length("at least", "character"),
-    "MaxLength": _length("at most", "character"),
-    "MinItems": _length("at least", "item"),
-    "MaxItems": _length("at most", "item"),
-    "MinProperties": _length("at least", "property"),
-    "MaxProperties": _length("at most", "property"),
-    "Minimum": _limit("at least"),
-    "Maximum": _limit("at most"),
-    "ExclusiveMinimum": _limit("more than"),
-    "ExclusiveMaximum": _limit("less than"),
-    "MultipleOf": lambda kind, place: (f"a multiple of {_literal(kind.multiple_of)}", None),
-    "Pattern": lambda kind, place: (f"a string that matches {quote(kind.pattern)}", None),
-    "BacktrackLimitExceeded": _fixed("a string that can be matched in a bounded number of steps"),
-    "Contains": _fixed("more or fewer items that fit 'contains'"),
-    "UniqueItems": _fixed("items that all differ"),
-    "Not": _fixed("a value that does not fit 'not'"),
-    "FalseSchema": _fixed("nothing here"),
-    "PropertyNames": _property_name,
+    "Enum": lambda kind: f"one of {_any_of(kind.options)}",
+    "Constant": lambda kind: _literal(kind.expected_value),
+    "Required": lambda kind: f"property {quote(kind.property)}",
+    "AdditionalProperties": _unexpected,
+    "UnevaluatedProperties": _unexpected,
+    "AdditionalItems": lambda kind: f"at most {_count(kind.limit, 'item')}",
+    "UnevaluatedItems": lambda kind: f"no further items (at {_any_of(kind.unexpected)})",
+    "MinLength": lambda kind: f"at least {_count(kind.limit, 'character')}",
+    "MaxLength": lambda kind: f"at most {_count(kind.limit, 'character')}",
+    "MinItems": lambda kind: f"at least {_count(kind.limit, 'item')}",
+    "MaxItems": lambda kind: f"at most {_count(kind.limit, 'item')}",
+    "MinProperties": lambda kind: f"at least {_count(kind.limit, 'property')}",
+    "MaxProperties": lambda kind: f"at most {_count(kind.limit, 'property')}",
+    "Minimum": lambda kind: f"at least {_literal(kind.limit)}",
+    "Maximum": lambda kind: f"at most {_literal(kind.limit)}",
+    "ExclusiveMinimum": lambda kind: f"more than {_literal(kind.limit)}",
+    "ExclusiveMaximum": lambda kind: f"less than {_literal(kind.limit)}",
+    "MultipleOf": lambda kind: f"a multiple of {_literal(kind.multiple_of)}",
+    "Pattern": lambda kind: f"a string that matches {quote(kind.pattern)}",
+    "BacktrackLimitExceeded": "a string that can be matched in a bounded number of steps",
+    "Contains": "another number of items that fit 'contains'",
+    "UniqueItems": "items that all differ",
+    "Not": "a value that does not fit 'not'",
+    "FalseSchema": "nothing here",
+    "PropertyNames": _property_names,
     "AnyOf": _alternatives,
     "OneOfNotValid": _alternatives,
-    "OneOfMultipleValid": _only_one,
+    "OneOfMultipleValid": "a value that fits exactly one alternative",
+}
+
+# {kind of error: how to tell what was there, where the value alone would not show the fault}
+_GOT: Final[dict[str, Callable[[Any], str]]] = {
+    "MinLength": _counted("string", "character"),
+    "MaxLength": _counted("string", "character"),
+    "MinItems": _counted("array", "item"),
+    "MaxItems": _counted("array", "item"),
+    "MinProperties": _counted("object", "property"),
+    "MaxProperties": _counted("object", "property"),
+    "OneOfMultipleValid": lambda value: f"{describe_value(value)}, which fits more",
 }
