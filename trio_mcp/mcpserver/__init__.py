@@ -1,1 +1,122 @@
-"""The pleasant way to write a server: functions become tools, resources and prompts."""
+"""The pleasant way to write a server: functions become tools, resources and prompts.
+
+`MCPServer` registers them, `Context` is what they know of the request they work for. Names
+load on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from trio_mcp.errors import InvalidSignature as InvalidSignature
+    from trio_mcp.errors import MCPServerError as MCPServerError
+    from trio_mcp.errors import ResourceError as ResourceError
+    from trio_mcp.errors import ResourceNotFoundError as ResourceNotFoundError
+    from trio_mcp.errors import ToolError as ToolError
+    from trio_mcp.errors import UnexpectedResourceError as UnexpectedResourceError
+    from trio_mcp.errors import UnexpectedToolError as UnexpectedToolError
+    from trio_mcp.mcpserver._context import Context as Context
+    from trio_mcp.mcpserver._function_resource import FunctionResource as FunctionResource
+    from trio_mcp.mcpserver._media import Audio as Audio
+    from trio_mcp.mcpserver._media import File as File
+    from trio_mcp.mcpserver._media import Image as Image
+    from trio_mcp.mcpserver._path_security import (
+        DEFAULT_RESOURCE_SECURITY as DEFAULT_RESOURCE_SECURITY,
+    )
+    from trio_mcp.mcpserver._path_security import PathEscapeError as PathEscapeError
+    from trio_mcp.mcpserver._path_security import ResourceSecurity as ResourceSecurity
+    from trio_mcp.mcpserver._path_security import ResourceSecurityError as ResourceSecurityError
+    from trio_mcp.mcpserver._path_security import (
+        contains_path_traversal as contains_path_traversal,
+    )
+    from trio_mcp.mcpserver._path_security import is_absolute_path as is_absolute_path
+    from trio_mcp.mcpserver._path_security import safe_join as safe_join
+    from trio_mcp.mcpserver._prompt_messages import AssistantMessage as AssistantMessage
+    from trio_mcp.mcpserver._prompt_messages import Message as Message
+    from trio_mcp.mcpserver._prompt_messages import UserMessage as UserMessage
+    from trio_mcp.mcpserver._prompts import Prompt as Prompt
+    from trio_mcp.mcpserver._resource_contents import ReadResourceContents as ReadResourceContents
+    from trio_mcp.mcpserver._resource_template import ResourceTemplate as ResourceTemplate
+    from trio_mcp.mcpserver._resources import BinaryResource as BinaryResource
+    from trio_mcp.mcpserver._resources import Resource as Resource
+    from trio_mcp.mcpserver._resources import TextResource as TextResource
+    from trio_mcp.mcpserver._resources_files import DirectoryResource as DirectoryResource
+    from trio_mcp.mcpserver._resources_files import FileResource as FileResource
+    from trio_mcp.mcpserver._resources_http import HttpResource as HttpResource
+    from trio_mcp.mcpserver._server import MCPServer as MCPServer
+    from trio_mcp.mcpserver._settings import Settings as Settings
+    from trio_mcp.mcpserver._tool import Tool as Tool
+    from trio_mcp.mcpserver._uri_template import (
+        DEFAULT_MAX_TEMPLATE_LENGTH as DEFAULT_MAX_TEMPLATE_LENGTH,
+    )
+    from trio_mcp.mcpserver._uri_template import DEFAULT_MAX_URI_LENGTH as DEFAULT_MAX_URI_LENGTH
+    from trio_mcp.mcpserver._uri_template import DEFAULT_MAX_VARIABLES as DEFAULT_MAX_VARIABLES
+    from trio_mcp.mcpserver._uri_template import InvalidUriTemplate as InvalidUriTemplate
+    from trio_mcp.mcpserver._uri_template import UriTemplate as UriTemplate
+    from trio_mcp.mcpserver._uri_template import Variable as Variable
+    from trio_mcp.types import Icon as Icon
+    from trio_mcp.types import PromptArgument as PromptArgument
+
+_NAMES_IN: Final = {
+    "trio_mcp.errors": (
+        "InvalidSignature",
+        "MCPServerError",
+        "ResourceError",
+        "ResourceNotFoundError",
+        "ToolError",
+        "UnexpectedResourceError",
+        "UnexpectedToolError",
+    ),
+    "trio_mcp.mcpserver._context": ("Context",),
+    "trio_mcp.mcpserver._function_resource": ("FunctionResource",),
+    "trio_mcp.mcpserver._media": ("Audio", "File", "Image"),
+    "trio_mcp.mcpserver._path_security": (
+        "DEFAULT_RESOURCE_SECURITY",
+        "PathEscapeError",
+        "ResourceSecurity",
+        "ResourceSecurityError",
+        "contains_path_traversal",
+        "is_absolute_path",
+        "safe_join",
+    ),
+    "trio_mcp.mcpserver._prompt_messages": ("AssistantMessage", "Message", "UserMessage"),
+    "trio_mcp.mcpserver._prompts": ("Prompt",),
+    "trio_mcp.mcpserver._resource_contents": ("ReadResourceContents",),
+    "trio_mcp.mcpserver._resource_template": ("ResourceTemplate",),
+    "trio_mcp.mcpserver._resources": ("BinaryResource", "Resource", "TextResource"),
+    "trio_mcp.mcpserver._resources_files": ("DirectoryResource", "FileResource"),
+    "trio_mcp.mcpserver._resources_http": ("HttpResource",),
+    "trio_mcp.mcpserver._server": ("MCPServer",),
+    "trio_mcp.mcpserver._settings": ("Settings",),
+    "trio_mcp.mcpserver._tool": ("Tool",),
+    "trio_mcp.mcpserver._uri_template": (
+        "DEFAULT_MAX_TEMPLATE_LENGTH",
+        "DEFAULT_MAX_URI_LENGTH",
+        "DEFAULT_MAX_VARIABLES",
+        "InvalidUriTemplate",
+        "UriTemplate",
+        "Variable",
+    ),
+    "trio_mcp.types": ("Icon", "PromptArgument"),
+}
+_MODULE_OF: Final = {name: module for module, names in _NAMES_IN.items() for name in names}
+
+__all__ = sorted(_MODULE_OF)  # noqa: PLE0605 - a list of strings, from the one table
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(module), name)
+    if module.startswith(f"{__name__}._") and callable(found):
+        # What users import, tracebacks and pickles show.
+        found.__module__ = __name__
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,113 @@
+"""The one place where what an author's function raised becomes an answer.
+
+What was raised on purpose (`ToolError`, `ResourceError`) shows its text; `MCPError` is answered
+as it is. Anything else is a defect: its traceback is logged here, once, and the peer hears only
+that there was one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trio_mcp.errors import (
+    LocalError,
+    MCPError,
+    ResourceError,
+    ResourceNotFoundError,
+    ToolError,
+    UnexpectedResourceError,
+    UnexpectedToolError,
+)
+from trio_mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
+
+from ._registry import logger
+
+if TYPE_CHECKING:
+    from ._context import Context
+
+
+def single_cause(exc: Exception) -> Exception:
+    """Give the one exception in nested groups of one, as nurseries raise them."""
+    while isinstance(exc, ExceptionGroup) and len(exc.exceptions) == 1:
+        exc = exc.exceptions[0]
+    return exc
+
+
+def is_answer(exc: Exception) -> bool:
+    """Tell whether an exception is the error to answer, word for word."""
+    return isinstance(exc, MCPError) and not isinstance(exc, LocalError)
+
+
+def unknown_resource(uri: str) -> ResourceNotFoundError:
+    return ResourceNotFoundError(f"Unknown resource: {uri}")
+
+
+def tool_failure(name: str, raised: Exception, context: Context) -> CallToolResult:
+    """Make the result of a tool that failed.
+
+    Raises:
+      MCPError: if that is what the tool raised.
+
+    """
+    exc = single_cause(raised)
+    if is_answer(exc):
+        raise exc
+    if isinstance(exc, ToolError) and not isinstance(exc, UnexpectedToolError):
+        # %r keeps text from the peer on one line.
+        logger.info("Tool %r failed: %r", name, str(exc), extra=_extra(context))
+        text = str(exc)
+    else:
+        logger.error(
+            "Tool %r raised an unexpected exception", name, exc_info=exc, extra=_extra(context)
+        )
+        text = str(exc) if isinstance(exc, UnexpectedToolError) else f"Error executing tool {name}"
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+
+
+def resource_failure(uri: str, raised: Exception, context: Context) -> MCPError:
+    """Make the error to answer when a resource could not be read."""
+    exc = single_cause(raised)
+    if isinstance(exc, MCPError) and is_answer(exc):
+        return exc
+    if isinstance(exc, ResourceNotFoundError):
+        logger.info("Resource %r was not found", uri, extra=_extra(context))
+        return MCPError(INVALID_PARAMS, str(exc), {"uri": uri})
+    if isinstance(exc, ResourceError) and not isinstance(exc, UnexpectedResourceError):
+        logger.info("Resource %r failed: %r", uri, str(exc), extra=_extra(context))
+        return MCPError(INTERNAL_ERROR, str(exc), {"uri": uri})
+    logger.error(
+        "Resource %r raised an unexpected exception", uri, exc_info=exc, extra=_extra(context)
+    )
+    return MCPError(INTERNAL_ERROR, f"Error reading resource {uri}", {"uri": uri})
+
+
+def prompt_failure(name: str, raised: Exception, context: Context) -> MCPError:
+    """Make the error to answer when a prompt could not be rendered."""
+    exc = single_cause(raised)
+    if isinstance(exc, MCPError) and is_answer(exc):
+        return exc
+    logger.error(
+        "Prompt %r raised an unexpected exception", name, exc_info=exc, extra=_extra(context)
+    )
+    return MCPError(INTERNAL_ERROR, f"Error rendering prompt {name}")
+
+
+def completion_failure(argument: str, raised: Exception, context: Context) -> MCPError:
+    """Make the error to answer when an argument could not be completed."""
+    exc = single_cause(raised)
+    if isinstance(exc, MCPError) and is_answer(exc):
+        return exc
+    logger.error(
+        "Completing the argument %r raised an unexpected exception",
+        argument,
+        exc_info=exc,
+        extra=_extra(context),
+    )
+    return MCPError(INTERNAL_ERROR, f"Error completing argument {argument}")
+
+
+def _extra(context: Context) -> dict[str, object]:
+    asked = context.current_request
+    if asked is None:
+        return {}
+    return {"mcp_method": asked.method, "mcp_request_id": asked.request_id}

@@ -1,0 +1,65 @@
+"""Completing arguments of an `MCPServer`'s prompts and templates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from trio_mcp.types import CompleteRequestParams, CompleteResult, Completion
+
+from ._answers import completion_failure
+from ._serving_base import CallableT, ServingBase
+from ._settings import LifespanResultT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trio_mcp.server import ServerRequestContext
+
+MAX_VALUES: Final = 100
+"""How many values an answer may hold (schema of `CompleteResult`)."""
+
+
+class ServesCompletions(ServingBase[LifespanResultT]):
+    """One function that knows what may come next."""
+
+    def completion(self) -> Callable[[CallableT], CallableT]:
+        """Make the decorated function complete arguments.
+
+        It is called with the `PromptReference` or `ResourceTemplateReference`, the
+        `CompletionArgument` that is being typed, and the `CompletionContext` with the arguments
+        known so far, or None. It returns a `Completion`, a list of values, or None for nothing.
+        Only the first 100 values are sent.
+        """
+
+        def decorate(fn: CallableT) -> CallableT:
+            async def handle(
+                ctx: ServerRequestContext[Any, Any], params: CompleteRequestParams
+            ) -> CompleteResult:
+                arguments = (params.ref, params.argument, params.context)
+                try:
+                    found = await self.workers.call(fn, *arguments)
+                    return CompleteResult(completion=_completion_of(found))
+                except Exception as exc:
+                    name = params.argument.name
+                    raise completion_failure(name, exc, self._context(ctx)) from exc
+
+            self._lowlevel_server.add_request_handler(
+                "completion/complete", CompleteRequestParams, handle
+            )
+            return fn
+
+        return decorate
+
+
+def _completion_of(found: Any) -> Completion:
+    if found is None:
+        return Completion(values=[])
+    if not isinstance(found, Completion):
+        found = Completion(values=list(found))
+    if len(found.values) <= MAX_VALUES:
+        return found
+    return Completion(
+        values=found.values[:MAX_VALUES],
+        total=found.total if found.total is not None else len(found.values),
+        has_more=True,
+    )

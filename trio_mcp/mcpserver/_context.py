@@ -1,0 +1,261 @@
+"""What a tool, resource or prompt knows of the request it works for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Generic, cast
+
+import trio
+from typing_extensions import deprecated
+
+from trio_mcp.errors import MCPDeprecationWarning
+from trio_mcp.server._context import LifespanContextT, RequestT
+from trio_mcp.types import InputRequiredResult
+
+from ._workers import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from trio_mcp.server import ServerRequestContext, ServerSession
+    from trio_mcp.types import (
+        ClientCapabilities,
+        InputResponseRequestParams,
+        InputResponses,
+        LoggingLevel,
+    )
+    from trio_mcp.types._base import JsonValue
+
+    from ._resource_contents import ReadResourceContents
+    from ._server import MCPServer
+
+_NO_REQUEST: Final = "The context belongs to no request"
+_LOGGING_IS_DEPRECATED = (
+    "The specification deprecates log messages to the client as of 2026-07-28 (SEP-2577)"
+)
+
+# Holds nothing outside of a run of Trio.
+_NO_SERVER: Final = Workers()
+
+
+class Context(Generic[LifespanContextT, RequestT]):
+    """The request that a function works for, and the way to the client that asked.
+
+    A function gets it by a parameter with this annotation, whatever its name::
+
+        @mcp.tool()
+        async def crawl(url: str, ctx: Context) -> str:
+            await ctx.report_progress(1, 10)
+
+    The parameter is not part of the published schema. ``Context[AppState]`` tells type checkers
+    what ``ctx.request_context.lifespan_context`` is.
+    """
+
+    def __init__(
+        self,
+        *,
+        request_context: ServerRequestContext[LifespanContextT, RequestT] | None = None,
+        mcp_server: MCPServer[Any] | None = None,
+        input_params: InputResponseRequestParams | None = None,
+    ) -> None:
+        self._request_context = request_context
+        self._mcp_server = mcp_server
+        self._input_params = input_params
+
+    @property
+    def mcp_server(self) -> MCPServer[Any]:
+        """The server.
+
+        Raises:
+          ValueError: outside of a request.
+
+        """
+        if self._mcp_server is None:
+            raise ValueError(_NO_REQUEST)
+        return self._mcp_server
+
+    @property
+    def request_context(self) -> ServerRequestContext[LifespanContextT, RequestT]:
+        """What the low-level server knows of the request.
+
+        Raises:
+          ValueError: outside of a request.
+
+        """
+        if self._request_context is None:
+            raise ValueError(_NO_REQUEST)
+        return self._request_context
+
+    @property
+    def current_request(self) -> ServerRequestContext[LifespanContextT, RequestT] | None:
+        """The same, or None outside of a request."""
+        return self._request_context
+
+    @property
+    def workers(self) -> Workers:
+        """The threads that sync functions of this server run in."""
+        return _NO_SERVER if self._mcp_server is None else self._mcp_server.workers
+
+    @property
+    def session(self) -> ServerSession:
+        """The way to the client that asked."""
+        return self.request_context.session
+
+    @property
+    def request_id(self) -> str:
+        """The id of the request, as text."""
+        return str(self.request_context.request_id)
+
+    @property
+    def protocol_version(self) -> str | None:
+        """The revision of the request; None outside of one."""
+        return None if self._request_context is None else self._request_context.protocol_version
+
+    @property
+    def client_capabilities(self) -> ClientCapabilities | None:
+        """What the client said it can do; None if it said nothing."""
+        return self.session.client_capabilities
+
+    @property
+    def headers(self) -> Mapping[str, str] | None:
+        """The headers of the HTTP request, or None where there was none.
+
+        The client chose them: none of them says who it is.
+        """
+        exchange = self.request_context.exchange
+        if exchange is not None and exchange.headers is not None:
+            return exchange.headers
+        request = self.request_context.request
+        return cast("Mapping[str, str] | None", getattr(request, "headers", None))
+
+    @property
+    def input_responses(self) -> InputResponses | None:
+        """What the client answered to an `InputRequiredResult`; None in the first round."""
+        return None if self._input_params is None else self._input_params.input_responses
+
+    @property
+    def request_state(self) -> str | None:
+        """The state that an `InputRequiredResult` gave along; None in the first round."""
+        return None if self._input_params is None else self._input_params.request_state
+
+    # Cancellation
+
+    @property
+    def cancel_reason(self) -> str | None:
+        """Why the request was cancelled, once it was; None before."""
+        exchange = self.request_context.exchange
+        return None if exchange is None else exchange.cancel_reason
+
+    @property
+    def deadline(self) -> float:
+        """When the request will be cancelled, on Trio's clock; infinity if no time is set.
+
+        Only for async functions: a thread has no clock of Trio.
+        """
+        return trio.current_effective_deadline()
+
+    def check_cancelled(self) -> None:
+        """Stop a sync function here if its request was cancelled.
+
+        Such functions run in threads, which cannot be ended from outside: call this now and
+        then in long work. Async functions have checkpoints instead
+        (``await trio.lowlevel.checkpoint_if_cancelled()``).
+
+        Raises:
+          trio.Cancelled: if the request was cancelled. Let it through.
+          RuntimeError: in an async function, which only an ``await`` can stop.
+
+        """
+        try:
+            trio.from_thread.check_cancelled()
+        except RuntimeError:
+            raise RuntimeError(
+                "check_cancelled() is for sync functions, which run in threads; in an async "
+                "function write 'await trio.lowlevel.checkpoint_if_cancelled()'"
+            ) from None
+
+    # To the client
+
+    async def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell the client how far the work is.
+
+        Nothing is sent if the client did not ask for it, or if the value did not rise.
+
+        Args:
+          progress: How much is done; more each time.
+          total: How much there is to do, if that is known.
+          message: What is going on, for people.
+
+        """
+        await self.session.report_progress(progress, total, message)
+
+    @deprecated(_LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
+    async def log(
+        self, level: LoggingLevel, data: JsonValue, *, logger_name: str | None = None
+    ) -> None:
+        """Send a log message to the client, if it asked for this level.
+
+        Deprecated by the specification (SEP-2577): write to stderr by `logging`, or use
+        OpenTelemetry.
+
+        Args:
+          level: How serious it is.
+          data: The message, or any other JSON value.
+          logger_name: What it is about.
+
+        """
+        await self._log(level, data, logger_name)
+
+    @deprecated(_LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
+    async def debug(self, data: JsonValue, *, logger_name: str | None = None) -> None:
+        """Send a log message of the level ``debug``. Deprecated, like `log`."""
+        await self._log("debug", data, logger_name)
+
+    @deprecated(_LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
+    async def info(self, data: JsonValue, *, logger_name: str | None = None) -> None:
+        """Send a log message of the level ``info``. Deprecated, like `log`."""
+        await self._log("info", data, logger_name)
+
+    @deprecated(_LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
+    async def warning(self, data: JsonValue, *, logger_name: str | None = None) -> None:
+        """Send a log message of the level ``warning``. Deprecated, like `log`."""
+        await self._log("warning", data, logger_name)
+
+    @deprecated(_LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
+    async def error(self, data: JsonValue, *, logger_name: str | None = None) -> None:
+        """Send a log message of the level ``error``. Deprecated, like `log`."""
+        await self._log("error", data, logger_name)
+
+    async def _log(self, level: LoggingLevel, data: JsonValue, logger_name: str | None) -> None:
+        await self.session.send_log_message(level, data, logger_name)
+
+    # Other parts of the server
+
+    async def read_resource(self, uri: str) -> Iterable[ReadResourceContents]:
+        """Read a resource of this server.
+
+        Args:
+          uri: One that `MCPServer.read_resource` knows.
+
+        Raises:
+          ResourceNotFoundError: if there is none.
+          ResourceError: if it could not be read.
+          RuntimeError: if the resource asked for input, which only the client's own request
+              could bring. `MCPServer.read_resource` hands such a result on.
+
+        """
+        found = await self.mcp_server.read_resource(uri, self.without_input())
+        if isinstance(found, InputRequiredResult):
+            raise RuntimeError(  # noqa: TRY004 - the kind that `mcp` raises
+                f"The resource {uri} asks for input; use MCPServer.read_resource(uri, context) "
+                "to get its InputRequiredResult and return that"
+            )
+        return found
+
+    def without_input(self) -> Context[LifespanContextT, RequestT]:
+        """Make the context for another function within this request.
+
+        Input responses are addressed to the function that asked; another begins anew.
+        """
+        return Context(request_context=self._request_context, mcp_server=self._mcp_server)

@@ -1,0 +1,165 @@
+"""The prompts of an `MCPServer`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
+import trio
+
+from trio_mcp.errors import MCPError
+from trio_mcp.types import (
+    INVALID_PARAMS,
+    GetPromptRequestParams,
+    GetPromptResult,
+    InputRequiredResult,
+    ListPromptsResult,
+    PaginatedRequestParams,
+)
+from trio_mcp.types import Prompt as WirePrompt
+
+from ._answers import prompt_failure
+from ._prompts import Prompt
+from ._registry import Registry
+from ._serving_base import CallableT, ServingBase
+from ._settings import LifespanResultT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trio_mcp.server import ServerRequestContext
+    from trio_mcp.types import Icon
+
+    from ._context import Context
+
+
+class ServesPrompts(ServingBase[LifespanResultT]):
+    """Texts with gaps, for people to choose from."""
+
+    def _open_prompts(self) -> None:
+        self._prompts: Registry[Prompt] = Registry(
+            "Prompt",
+            warn_on_duplicates=self.settings.warn_on_duplicate_prompts,
+            changed=self._prompts_changed,
+        )
+
+    def _prompts_changed(self) -> None:
+        self._serve("prompts/list", PaginatedRequestParams, self._handle_list_prompts)
+        self._serve("prompts/get", GetPromptRequestParams, self._handle_get_prompt)
+
+    # Registering
+
+    def add_prompt(self, prompt: Prompt) -> None:
+        """Publish a prompt.
+
+        A second one of the same name is not added, and logged (``warn_on_duplicate_prompts``).
+        """
+        self._prompts.add(prompt.name, prompt)
+        self._allow_logging(prompt.context_kwarg)
+
+    def remove_prompt(self, name: str) -> None:
+        """Withdraw a prompt.
+
+        Raises:
+          ValueError: if there is no such prompt.
+
+        """
+        if not self._prompts.remove(name):
+            raise ValueError(f"Unknown prompt: {name}")
+
+    @overload
+    def prompt(self, name: CallableT) -> CallableT: ...
+
+    @overload
+    def prompt(
+        self,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: list[Icon] | None = None,
+    ) -> Callable[[CallableT], CallableT]: ...
+
+    def prompt(
+        self,
+        name: CallableT | str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: list[Icon] | None = None,
+    ) -> CallableT | Callable[[CallableT], CallableT]:
+        """Publish the decorated function as a prompt.
+
+        It returns the messages: a string (said by the user), a `UserMessage` or
+        `AssistantMessage`, a content block, an `Image` or `Audio`, a dict like
+        ``{"role": "user", "content": "…"}``, or a list of these.
+
+        Args:
+          name: The prompt's name; the function's if it is not given.
+          title: For people.
+          description: What it is good for; the docstring's text if it is not given.
+          icons: For user interfaces.
+
+        Raises:
+          InvalidSignature: if a hint has no schema; it names the parameter.
+
+        """
+        if callable(name):
+            self.add_prompt(Prompt.from_function(name))
+            return name
+
+        def decorate(fn: CallableT) -> CallableT:
+            self.add_prompt(Prompt.from_function(fn, name, title, description, icons))
+            return fn
+
+        return decorate
+
+    # Using
+
+    async def list_prompts(self) -> list[WirePrompt]:
+        """List the prompts, in the order in which they were added."""
+        await trio.lowlevel.checkpoint()
+        return [prompt.to_wire() for prompt in self._prompts.items()]
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[Any, Any] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        """Render a prompt from within this process.
+
+        Args:
+          name: The prompt's name.
+          arguments: A string for each argument.
+          context: The request that it is rendered for, if there is one.
+
+        Raises:
+          MCPError: -32602 if there is no such prompt, or an argument is missing, unknown, no
+            string or no value of its parameter; -32603 if its function raised anything.
+
+        """
+        prompt = self._prompts.get(name)
+        if prompt is None:
+            raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}")
+        context = context or self._context()
+        try:
+            messages = await prompt.render(arguments, context)
+        except Exception as exc:
+            raise prompt_failure(name, exc, context) from exc
+        if isinstance(messages, InputRequiredResult):
+            return messages
+        return GetPromptResult(
+            description=prompt.description, messages=[each.to_wire() for each in messages]
+        )
+
+    # Handlers
+
+    async def _handle_list_prompts(
+        self, _ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
+    ) -> ListPromptsResult:
+        entries = self._prompts.listed("wire", Prompt.to_wire)
+        page, next_cursor = self._prompts.page(entries, params.cursor, self._list_page_size)
+        return ListPromptsResult(prompts=page, next_cursor=next_cursor)
+
+    async def _handle_get_prompt(
+        self, ctx: ServerRequestContext[Any, Any], params: GetPromptRequestParams
+    ) -> GetPromptResult | InputRequiredResult:
+        return await self.get_prompt(params.name, params.arguments, self._context(ctx, params))

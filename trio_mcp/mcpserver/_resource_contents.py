@@ -1,0 +1,137 @@
+"""What reading a resource gives: from the value of a function to the contents on the wire."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import msgspec
+
+from trio_mcp._codec._json import checked_copy, dumps
+from trio_mcp.types import BlobResourceContents, TextResourceContents
+
+from ._hints import to_json
+from ._media import Audio, File, Image
+
+if TYPE_CHECKING:
+    from trio_mcp.types._base import JsonObject
+
+TEXT: Final = "text/plain"
+BINARY: Final = "application/octet-stream"
+JSON: Final = "application/json"
+
+# Textual types of `application/` from before the suffixes `+json` and `+xml` (RFC 6839).
+_TEXTUAL: Final = frozenset(("application/json", "application/xml", "application/javascript"))
+
+
+@attrs.frozen
+class ReadResourceContents:
+    """One piece of what a resource holds.
+
+    Attributes:
+      content: Text, or bytes.
+      mime_type: Its MIME type.
+      meta: What ``_meta`` says.
+
+    """
+
+    content: str | bytes
+    mime_type: str | None = None
+    meta: JsonObject | None = None
+
+    def to_wire(self, uri: str) -> TextResourceContents | BlobResourceContents:
+        """Write it as the contents of a URI; bytes become standard base64 with padding."""
+        if isinstance(self.content, str):
+            return TextResourceContents(
+                uri=uri, text=self.content, mime_type=self.mime_type or TEXT, meta=self.meta
+            )
+        blob = base64.b64encode(self.content).decode("ascii")
+        return BlobResourceContents(
+            uri=uri, blob=blob, mime_type=self.mime_type or BINARY, meta=self.meta
+        )
+
+
+def contents_of(
+    value: Any, declared: str | None, meta: JsonObject | None
+) -> list[ReadResourceContents]:
+    """Make the contents of what a resource's function returned.
+
+    Args:
+      value: Text, bytes, an `Image`, `Audio` or `File`, contents made by hand, a list of
+        such contents, or anything that has a JSON form.
+      declared: The MIME type that the author gave. It is kept whatever the value is.
+      meta: The ``_meta`` of the resource.
+
+    Raises:
+      TypeError: if something in the value has no JSON form.
+
+    """
+    if isinstance(value, (list, tuple)) and value:
+        pieces: list[ReadResourceContents] = []
+        for item in value:
+            made = _ready_made(item, declared, meta)
+            if made is None:
+                break
+            pieces.append(made)
+        else:
+            return pieces
+    return [_ready_made(value, declared, meta) or _plain(value, declared, meta)]
+
+
+def _ready_made(
+    value: Any, declared: str | None, meta: JsonObject | None
+) -> ReadResourceContents | None:
+    match value:
+        case ReadResourceContents():
+            return value
+        case TextResourceContents():
+            return ReadResourceContents(
+                value.text, value.mime_type or declared, value.meta or meta
+            )
+        case BlobResourceContents():
+            blob = base64.b64decode(value.blob)
+            return ReadResourceContents(blob, value.mime_type or declared, value.meta or meta)
+        case Image():
+            image = value.to_image_content()
+            return ReadResourceContents(
+                base64.b64decode(image.data), declared or image.mime_type, meta
+            )
+        case Audio():
+            audio = value.to_audio_content()
+            return ReadResourceContents(
+                base64.b64decode(audio.data), declared or audio.mime_type, meta
+            )
+        case File():
+            resource = value.to_resource_content().resource
+            return _ready_made(
+                attrs.evolve(resource, mime_type=declared or resource.mime_type), declared, meta
+            )
+        case _:
+            return None
+
+
+def _plain(value: Any, declared: str | None, meta: JsonObject | None) -> ReadResourceContents:
+    if isinstance(value, str):
+        return ReadResourceContents(value, declared or TEXT, meta)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return ReadResourceContents(bytes(value), declared or BINARY, meta)
+    text = msgspec.json.format(dumps(checked_copy(to_json(value), "result")), indent=2).decode()
+    return ReadResourceContents(text, declared or JSON, meta)
+
+
+def is_textual(mime_type: str) -> bool:
+    """Tell whether a MIME type is one of text."""
+    essence = mime_type.partition(";")[0].strip().lower()
+    return (
+        essence.startswith("text/") or essence.endswith(("+json", "+xml")) or essence in _TEXTUAL
+    )
+
+
+def charset_of(mime_type: str) -> str | None:
+    """Give the ``charset`` that a MIME type declares."""
+    for parameter in mime_type.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset" and value.strip():
+            return value.strip().strip('"')
+    return None

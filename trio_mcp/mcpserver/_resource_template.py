@@ -1,0 +1,222 @@
+"""Families of resources: one function for all URIs that fit a template."""
+
+from __future__ import annotations
+
+from inspect import Parameter
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trio_mcp.errors import ResourceNotFoundError
+from trio_mcp.types import InputRequiredResult
+from trio_mcp.types import ResourceTemplate as WireResourceTemplate
+
+from ._function_resource import ValueResource, guess_by_hint
+from ._path_security import DEFAULT_RESOURCE_SECURITY, ResourceSecurity, ResourceSecurityError
+from ._resource_uris import check_uri_template
+from ._signature import ArgumentsError
+from ._text_arguments import TextFunction, description_of, name_of
+from ._uri_template import UriTemplate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from trio_mcp.types import Annotations, Icon
+    from trio_mcp.types._base import JsonObject
+
+    from ._context import Context
+    from ._resources import Resource
+
+
+@attrs.define(kw_only=True, eq=False)
+class ResourceTemplate:
+    """A function that makes the resource for each URI of a template.
+
+    Attributes:
+      uri_template: The template (RFC 6570).
+      name: For programs.
+      title: For people.
+      description: For the model.
+      mime_type: The MIME type of all these resources; empty if nothing says it.
+      icons: For user interfaces.
+      annotations: Whom they are for, and how much they matter.
+      meta: What ``_meta`` says, both in the list and with the contents.
+      parsed_template: The template, ready to match.
+      security: Which values its variables may have.
+
+    """
+
+    uri_template: str
+    name: str
+    title: str | None = None
+    description: str
+    mime_type: str
+    icons: list[Icon] | None = None
+    annotations: Annotations | None = None
+    meta: JsonObject | None = None
+    parsed_template: UriTemplate
+    security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY
+    _function: TextFunction
+    _declared_type: str | None
+
+    @classmethod
+    def from_function(  # noqa: PLR0917 - as in `mcp`
+        cls,
+        fn: Callable[..., Any],
+        uri_template: str,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        icons: list[Icon] | None = None,
+        annotations: Annotations | None = None,
+        meta: JsonObject | None = None,
+        context_kwarg: str | None = None,
+        security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
+    ) -> ResourceTemplate:
+        """Make a template of a function whose parameters are the template's variables.
+
+        Args:
+          fn: The function.
+          uri_template: The template (RFC 6570).
+          name: For programs; the function's name if it is not given.
+          title: For people.
+          description: For the model; the docstring if it is not given.
+          mime_type: Of all these resources; guessed if it is not given.
+          icons: For user interfaces.
+          annotations: Whom they are for, and how much they matter.
+          meta: What ``_meta`` says.
+          context_kwarg: The parameter that gets the context; found by its hint if not given.
+          security: Which values the variables may have.
+
+        Raises:
+          InvalidUriTemplate: if the template is malformed.
+          ValueError: if it can be no URI, or does not fit the function.
+          InvalidSignature: if a hint has no schema.
+
+        """
+        parsed = UriTemplate.parse(uri_template)
+        check_uri_template(uri_template)
+        published = name_of(fn, name)
+        function = TextFunction(fn, published, context_kwarg)
+        _check_fit(parsed, function.parameters)
+        return cls(
+            uri_template=uri_template,
+            name=published,
+            title=title,
+            description=description_of(fn, description),
+            mime_type=mime_type or guess_by_hint(fn),
+            icons=icons,
+            annotations=annotations,
+            meta=meta,
+            parsed_template=parsed,
+            security=security,
+            function=function,
+            declared_type=mime_type,
+        )
+
+    @property
+    def fn(self) -> Callable[..., Any]:
+        """The function."""
+        return self._function.fn
+
+    @property
+    def parameters(self) -> JsonObject:
+        """The JSON Schema of the function's parameters."""
+        return self._function.signature.schema
+
+    @property
+    def context_kwarg(self) -> str | None:
+        """The parameter that gets the context."""
+        return self._function.context_kwarg
+
+    def matches(self, uri: str) -> dict[str, str | list[str]] | None:
+        """Read the variables out of a URI; None if it does not match.
+
+        Raises:
+          ResourceSecurityError: if it matches, but with a value that is not allowed.
+
+        """
+        params = self.parsed_template.match(uri)
+        if params is not None:
+            refused = self.security.validate(params)
+            if refused is not None:
+                raise ResourceSecurityError(self.uri_template, refused)
+        return params
+
+    async def create_resource(
+        self, uri: str, params: Mapping[str, str | list[str]], context: Context[Any, Any]
+    ) -> Resource | InputRequiredResult:
+        """Call the function for one URI.
+
+        Args:
+          uri: The URI.
+          params: What `matches` read out of it.
+          context: The request that it is called for.
+
+        Returns:
+          The resource, ready to read; or the request for input that the function returned.
+
+        Raises:
+          ResourceNotFoundError: if a variable has no value of its parameter's hint.
+
+        """
+        try:
+            value = await self._function.call(params, context)
+        except ArgumentsError as misfit:
+            raise ResourceNotFoundError(f"Unknown resource: {uri} ({misfit})") from misfit
+        if isinstance(value, InputRequiredResult):
+            return value
+        return ValueResource(
+            uri=uri,
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            mime_type=self._declared_type or "",
+            icons=self.icons,
+            annotations=self.annotations,
+            meta=self.meta,
+            value=value,
+        )
+
+    def to_wire(self) -> WireResourceTemplate:
+        """Make the entry of ``resources/templates/list``."""
+        return WireResourceTemplate(
+            uri_template=self.uri_template,
+            name=self.name,
+            title=self.title,
+            description=self.description or None,
+            mime_type=self.mime_type or None,
+            icons=self.icons,
+            annotations=self.annotations,
+            meta=self.meta,
+        )
+
+
+def _check_fit(template: UriTemplate, parameters: Mapping[str, Parameter]) -> None:
+    variables = template.variable_names
+    lacking = [name for name in variables if name not in parameters]
+    spare = [name for name in parameters if name not in variables]
+    if lacking or spare:
+        raise ValueError(
+            f"The template {str(template)!r} does not fit its function: "
+            + "; ".join(
+                f"{what} {', '.join(map(repr, names))}"
+                for what, names in (
+                    ("the function has no parameter for", lacking),
+                    ("the template has no variable for", spare),
+                )
+                if names
+            )
+        )
+    optional = template.query_variable_names
+    without = [
+        name
+        for name in variables
+        if name in optional and parameters[name].default is Parameter.empty
+    ]
+    if without:
+        raise ValueError(
+            f"The template {str(template)!r}: clients may leave {', '.join(map(repr, without))} "
+            "out of the query, so the function needs a default for each"
+        )

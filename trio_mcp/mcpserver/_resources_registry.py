@@ -1,0 +1,271 @@
+"""The resources and resource templates of an `MCPServer`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from trio_mcp.errors import (
+    MCPError,
+    ResourceError,
+    ResourceNotFoundError,
+    UnexpectedResourceError,
+)
+from trio_mcp.types import (
+    InputRequiredResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+)
+from trio_mcp.types import Resource as WireResource
+from trio_mcp.types import ResourceTemplate as WireResourceTemplate
+
+from ._answers import is_answer, resource_failure, single_cause
+from ._function_resource import FunctionResource
+from ._path_security import ResourceSecurityError
+from ._registry import Registry
+from ._resource_template import ResourceTemplate
+from ._resources import Resource
+from ._serving_base import CallableT, ServingBase
+from ._settings import LifespanResultT
+from ._uri_template import UriTemplate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from trio_mcp.server import ServerRequestContext
+    from trio_mcp.types import Annotations, Icon
+    from trio_mcp.types._base import JsonObject
+
+    from ._context import Context
+    from ._path_security import ResourceSecurity
+    from ._resource_contents import ReadResourceContents
+
+
+class ServesResources(ServingBase[LifespanResultT]):
+    """What clients may read."""
+
+    _resource_security: ResourceSecurity
+
+    def _open_resources(self, resources: Sequence[Resource]) -> None:
+        warn = self.settings.warn_on_duplicate_resources
+        self._resources: Registry[Resource] = Registry(
+            "Resource", warn_on_duplicates=warn, changed=self._resources_changed
+        )
+        self._templates: Registry[ResourceTemplate] = Registry(
+            "Resource template", warn_on_duplicates=warn, changed=self._resources_changed
+        )
+        for resource in resources:
+            self.add_resource(resource)
+
+    def _resources_changed(self) -> None:
+        self._serve("resources/list", PaginatedRequestParams, self._handle_list_resources)
+        self._serve(
+            "resources/templates/list", PaginatedRequestParams, self._handle_list_templates
+        )
+        self._serve("resources/read", ReadResourceRequestParams, self._handle_read_resource)
+
+    # Registering
+
+    def add_resource(self, resource: Resource) -> None:
+        """Publish a resource.
+
+        A second one under the same URI is not added, and logged
+        (``warn_on_duplicate_resources``).
+        """
+        self._resources.add(resource.uri, resource)
+        if isinstance(resource, FunctionResource):
+            self._allow_logging(resource.context_kwarg)
+
+    def remove_resource(self, uri: str) -> None:
+        """Withdraw a resource.
+
+        Raises:
+          ResourceNotFoundError: if there is none under this URI.
+
+        """
+        if not self._resources.remove(uri):
+            raise ResourceNotFoundError(f"Unknown resource: {uri}")
+
+    def add_resource_template(self, template: ResourceTemplate) -> None:
+        """Publish a family of resources; of two with the same template the first one stays."""
+        self._templates.add(template.uri_template, template)
+        self._allow_logging(template.context_kwarg)
+
+    def remove_resource_template(self, uri_template: str) -> None:
+        """Withdraw a family of resources.
+
+        Raises:
+          ResourceNotFoundError: if there is none with this template.
+
+        """
+        if not self._templates.remove(uri_template):
+            raise ResourceNotFoundError(f"Unknown resource template: {uri_template}")
+
+    def resource(
+        self,
+        uri: str,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        icons: list[Icon] | None = None,
+        annotations: Annotations | None = None,
+        meta: JsonObject | None = None,
+        security: ResourceSecurity | None = None,
+    ) -> Callable[[CallableT], CallableT]:
+        """Publish what the decorated function returns under a URI.
+
+        It is called each time someone reads it. Text and bytes are sent as they are, an
+        `Image`, `Audio` or `File` with its type, anything else as JSON text. With variables
+        in the URI (``notes://{name}``, RFC 6570) it is a template, and the function's
+        parameters are those variables, converted to their hints.
+
+        Args:
+          uri: A URI, or a URI template.
+          name: For programs; the function's name if it is not given.
+          title: For people.
+          description: For the model; the docstring's text if it is not given.
+          mime_type: What is listed and sent, whatever the function returns. Without it the
+            type is guessed.
+          icons: For user interfaces.
+          annotations: Whom it is for, and how much it matters.
+          meta: What ``_meta`` says, in the list and with the contents.
+          security: Which values a template's variables may have; what the server was made
+            with if it is not given.
+
+        Raises:
+          InvalidUriTemplate: if the template is malformed; a `ValueError`.
+          ValueError: if there is no scheme, if variables and parameters differ, or if a
+            parameter for a variable of the query has no default, since clients may omit it.
+          InvalidSignature: if a hint has no schema; a `ValueError` too.
+
+        """
+        if callable(uri):
+            raise TypeError("A resource needs a URI: write @mcp.resource('notes://all')")
+        is_template = bool(UriTemplate.parse(uri).variables)
+
+        def decorate(fn: CallableT) -> CallableT:
+            if is_template:
+                self.add_resource_template(
+                    ResourceTemplate.from_function(
+                        fn,
+                        uri,
+                        name=name,
+                        title=title,
+                        description=description,
+                        mime_type=mime_type,
+                        icons=icons,
+                        annotations=annotations,
+                        meta=meta,
+                        security=self._resource_security if security is None else security,
+                    )
+                )
+            else:
+                self.add_resource(
+                    FunctionResource.from_function(
+                        fn,
+                        uri,
+                        name=name,
+                        title=title,
+                        description=description,
+                        mime_type=mime_type,
+                        icons=icons,
+                        annotations=annotations,
+                        meta=meta,
+                    )
+                )
+            return fn
+
+        return decorate
+
+    # Using
+
+    async def list_resources(self) -> list[WireResource]:
+        """List the resources, in the order in which they were added."""
+        await trio.lowlevel.checkpoint()
+        return [resource.to_wire() for resource in self._resources.items()]
+
+    async def list_resource_templates(self) -> list[WireResourceTemplate]:
+        """List the templates, in the order in which they were added."""
+        await trio.lowlevel.checkpoint()
+        return [template.to_wire() for template in self._templates.items()]
+
+    async def read_resource(
+        self, uri: str, context: Context[Any, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        """Read a resource from within this process.
+
+        A resource with this very URI comes first, then the first template that matches.
+
+        Args:
+          uri: The resource's URI.
+          context: The request that it is read for, if there is one.
+
+        Raises:
+          ResourceNotFoundError: if there is none, or a template's security refuses the URI.
+          ResourceError: if it could not be read.
+          UnexpectedResourceError: if its function raised anything else; that is the cause.
+          MCPError: if its function raised that.
+
+        """
+        uri = str(uri)
+        context = context or self._context()
+        try:
+            resource = await self._find_resource(uri, context)
+            if isinstance(resource, InputRequiredResult):
+                return resource
+            return await resource.read_contents(context)
+        except Exception as raised:  # noqa: BLE001 - whatever a function raises is told as one kind
+            exc = single_cause(raised)
+            if is_answer(exc) or isinstance(exc, ResourceError):
+                raise exc from exc.__cause__
+            raise UnexpectedResourceError(f"Error reading resource {uri}") from exc
+
+    async def _find_resource(
+        self, uri: str, context: Context[Any, Any]
+    ) -> Resource | InputRequiredResult:
+        resource = self._resources.get(uri)
+        if resource is not None:
+            return resource
+        for template in self._templates.items():
+            try:
+                params = template.matches(uri)
+            except ResourceSecurityError as refused:
+                # The first match decides: a later template might be less careful.
+                raise ResourceNotFoundError(f"Unknown resource: {uri}") from refused
+            if params is not None:
+                return await template.create_resource(uri, params, context)
+        raise ResourceNotFoundError(f"Unknown resource: {uri}")
+
+    # Handlers
+
+    async def _handle_list_resources(
+        self, _ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
+    ) -> ListResourcesResult:
+        entries = self._resources.listed("wire", Resource.to_wire)
+        page, next_cursor = self._resources.page(entries, params.cursor, self._list_page_size)
+        return ListResourcesResult(resources=page, next_cursor=next_cursor)
+
+    async def _handle_list_templates(
+        self, _ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
+    ) -> ListResourceTemplatesResult:
+        entries = self._templates.listed("wire", ResourceTemplate.to_wire)
+        page, next_cursor = self._templates.page(entries, params.cursor, self._list_page_size)
+        return ListResourceTemplatesResult(resource_templates=page, next_cursor=next_cursor)
+
+    async def _handle_read_resource(
+        self, ctx: ServerRequestContext[Any, Any], params: ReadResourceRequestParams
+    ) -> ReadResourceResult | InputRequiredResult:
+        context = self._context(ctx, params)
+        try:
+            found = await self.read_resource(params.uri, context)
+        except (MCPError, ResourceError) as exc:
+            raise resource_failure(params.uri, exc, context) from exc
+        if isinstance(found, InputRequiredResult):
+            return found
+        return ReadResourceResult(contents=[piece.to_wire(params.uri) for piece in found])

@@ -1,0 +1,269 @@
+"""`MCPServer`: the pleasant face on the low-level `Server`."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Generic, Literal
+
+import trio
+
+from trio_mcp._rpc._service import Service
+from trio_mcp.server import Server
+
+from ._completions import ServesCompletions
+from ._path_security import DEFAULT_RESOURCE_SECURITY
+from ._prompts_registry import ServesPrompts
+from ._resources_registry import ServesResources
+from ._serving_base import ServingBase
+from ._settings import LifespanResultT, LogLevel, Settings
+from ._tools_registry import ServesTools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from trio_mcp.server import CacheableMethod, CacheHint, ServerMiddleware
+    from trio_mcp.types import Icon
+
+    from ._path_security import ResourceSecurity
+    from ._resources import Resource
+    from ._tool import Tool
+
+
+class MCPServer(
+    ServesTools[LifespanResultT],
+    ServesResources[LifespanResultT],
+    ServesPrompts[LifespanResultT],
+    ServesCompletions[LifespanResultT],
+    Service,
+    Generic[LifespanResultT],
+):
+    """A server whose tools, resources and prompts are functions.
+
+    ::
+
+        mcp = MCPServer("greeter")
+
+        @mcp.tool()
+        def greet(name: str) -> str:
+            return f"Hello, {name}!"
+
+        if __name__ == "__main__":
+            mcp.run("stdio")
+
+    Async functions run as tasks of Trio, others in threads: at most 40 of one server at the
+    same time, each let go when its request is cancelled. The object holds no state of a run:
+    it may be made at import, and served several times and in several threads.
+
+    Args:
+      name: For programs; "mcp-server" if it is not given.
+      title: For people.
+      description: What the server is.
+      instructions: For the model: how to use the server.
+      website_url: Where people read more.
+      icons: For user interfaces.
+      version: Of this server.
+      tools: Tools to begin with.
+      resources: Resources to begin with.
+      debug: Whether HTTP error pages show tracebacks.
+      log_level: The level of the log that `run` writes to stderr.
+      warn_on_duplicate_resources: Whether a second resource under one URI is logged; the
+        first one stays.
+      warn_on_duplicate_tools: The same for tools.
+      warn_on_duplicate_prompts: The same for prompts.
+      dependencies: Packages that programs which install this server should add.
+      lifespan: ``async with lifespan(server) as state`` is entered before the first request and
+        left after the last; functions find the state in
+        ``ctx.request_context.lifespan_context``.
+      resource_security: Which values the variables of URI templates may have.
+      cache_hints: How long clients may keep results, by method.
+      middleware: Called round every request, the first one outermost.
+      list_page_size: The most entries in one answer to a list request; all when None.
+
+    """
+
+    def __init__(  # noqa: PLR0917 - as in `mcp`
+        self,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        instructions: str | None = None,
+        website_url: str | None = None,
+        icons: list[Icon] | None = None,
+        version: str = "",
+        auth_server_provider: Any = None,
+        token_verifier: Any = None,
+        *,
+        tools: list[Tool] | None = None,
+        resources: list[Resource] | None = None,
+        extensions: Sequence[Any] | None = None,
+        debug: bool = False,
+        log_level: LogLevel = "INFO",
+        warn_on_duplicate_resources: bool = True,
+        warn_on_duplicate_tools: bool = True,
+        warn_on_duplicate_prompts: bool = True,
+        dependencies: list[str] | None = None,
+        lifespan: Callable[
+            [MCPServer[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]
+        ]
+        | None = None,
+        auth: Any = None,
+        resource_security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
+        request_state_security: Any = None,
+        cache_hints: Mapping[CacheableMethod, CacheHint] | None = None,
+        subscriptions: Any = None,
+        middleware: Sequence[ServerMiddleware] | None = None,
+        list_page_size: int | None = None,
+    ) -> None:
+        ServingBase.__init__(self)
+        _refuse_unserved(
+            auth_server_provider=auth_server_provider,
+            token_verifier=token_verifier,
+            auth=auth,
+            extensions=extensions or None,
+            request_state_security=request_state_security,
+            subscriptions=subscriptions or None,
+        )
+        if list_page_size is not None and list_page_size < 1:
+            raise ValueError(f"list_page_size must be at least 1, not {list_page_size}")
+        self.settings: Settings[LifespanResultT] = Settings(
+            debug=debug,
+            log_level=log_level,
+            warn_on_duplicate_resources=warn_on_duplicate_resources,
+            warn_on_duplicate_tools=warn_on_duplicate_tools,
+            warn_on_duplicate_prompts=warn_on_duplicate_prompts,
+            dependencies=list(dependencies or ()),
+            lifespan=lifespan,
+            auth=auth,
+        )
+        self.dependencies = self.settings.dependencies
+        self._list_page_size = list_page_size
+        self._resource_security = resource_security
+        options: dict[str, Any] = {}
+        if lifespan is not None:
+            options["lifespan"] = lambda _server: lifespan(self)
+        self._lowlevel_server = Server(
+            name or "mcp-server",
+            version=version,
+            title=title,
+            description=description,
+            instructions=instructions,
+            website_url=website_url,
+            icons=icons,
+            cache_hints=cache_hints,
+            get_tool_input_schema=self._tool_input_schema,
+            **options,
+        )
+        self._lowlevel_server.middleware.extend(middleware or ())
+        self._open_tools(tools or ())
+        self._open_resources(resources or ())
+        self._open_prompts()
+
+    # What the server says of itself
+
+    @property
+    def name(self) -> str:
+        return self._lowlevel_server.name
+
+    @property
+    def title(self) -> str | None:
+        return self._lowlevel_server.title
+
+    @property
+    def description(self) -> str | None:
+        return self._lowlevel_server.description
+
+    @property
+    def instructions(self) -> str | None:
+        return self._lowlevel_server.instructions
+
+    @property
+    def website_url(self) -> str | None:
+        return self._lowlevel_server.website_url
+
+    @property
+    def icons(self) -> list[Icon] | None:
+        return self._lowlevel_server.icons
+
+    @property
+    def version(self) -> str:
+        return self._lowlevel_server.version
+
+    @property
+    def middleware(self) -> list[ServerMiddleware]:
+        """What is called round every request, the first one outermost; append to it."""
+        return self._lowlevel_server.middleware
+
+    @property
+    def lowlevel_server(self) -> Server[Any]:
+        """The server below, with handlers by method. It is what transports serve."""
+        return self._lowlevel_server
+
+    # Serving
+
+    def open(self) -> AbstractAsyncContextManager[Any]:
+        """Enter the lifespan; yields what carriers hand requests to, until the block ends."""
+        return self._lowlevel_server.open()
+
+    def run(
+        self,
+        transport: Literal["stdio", "streamable-http", "sse", "websocket"] = "stdio",
+        **kwargs: Any,
+    ) -> None:
+        """Serve until the client goes, or until Ctrl-C.
+
+        The main function of a program that is a server: it starts Trio, and writes the log to
+        stderr unless the program has set up `logging` itself.
+
+        Args:
+          transport: How clients reach it.
+          **kwargs: Options of the transport; "stdio" has none.
+
+        Raises:
+          ValueError: if there is no such transport.
+
+        """
+        if transport != "stdio":
+            known = transport in ("streamable-http", "sse", "websocket")
+            raise ValueError(
+                f"The transport {transport!r} "
+                + ("is not served by this version" if known else "is not known")
+                + "; use 'stdio'"
+            )
+        if kwargs:
+            raise TypeError(f"The transport 'stdio' has no option {next(iter(kwargs))!r}")
+        self._write_log()
+        try:
+            trio.run(self.run_stdio_async)
+        except KeyboardInterrupt:
+            # Ctrl-C is how a person ends a server in a terminal; the lifespan has been left.
+            return
+        except BaseExceptionGroup as group:
+            _, others = group.split(KeyboardInterrupt)
+            if others is not None:
+                raise
+
+    async def run_stdio_async(self) -> None:
+        """Serve stdin and stdout until stdin ends.
+
+        Cancellation:
+          Running functions are cancelled and the lifespan is left.
+
+        """
+        from trio_mcp.transports import stdio_server  # noqa: PLC0415 - loads on first use
+
+        async with stdio_server() as channel:
+            await self._lowlevel_server.run(channel)
+
+    def _write_log(self) -> None:
+        root = logging.getLogger()
+        if not root.handlers:
+            logging.basicConfig(
+                level=self.settings.log_level, format="%(levelname)s %(name)s: %(message)s"
+            )
+
+
+def _refuse_unserved(**options: Any) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise NotImplementedError(f"MCPServer({name}=…) is not served by this version")

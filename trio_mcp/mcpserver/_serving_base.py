@@ -1,0 +1,63 @@
+"""What the parts of an `MCPServer` share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from trio_mcp.types import EmptyResult, SetLevelRequestParams
+
+from ._context import Context
+from ._settings import LifespanResultT
+from ._workers import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trio_mcp.server import Server, ServerRequestContext
+    from trio_mcp.types import InputResponseRequestParams
+    from trio_mcp.types._revisions import Revision
+
+    from ._settings import Settings
+
+CallableT = TypeVar("CallableT", bound="Callable[..., Any]")
+
+
+class ServingBase(Generic[LifespanResultT]):
+    """The low-level server below, and how its handlers come to a `Context`."""
+
+    settings: Settings[LifespanResultT]
+    _lowlevel_server: Server[Any]
+    _list_page_size: int | None
+
+    def __init__(self) -> None:
+        self.workers = Workers()
+
+    def _serve(self, method: str, params_type: Any, handler: Callable[..., Any]) -> None:
+        """Serve a method from now on, and so announce its capability."""
+        if self._lowlevel_server.get_request_handler(method) is None:
+            self._lowlevel_server.add_request_handler(method, params_type, handler)
+
+    def _allow_logging(self, context_kwarg: str | None) -> None:
+        """Announce logging as soon as a function has the `Context` that it takes."""
+        if context_kwarg is not None:
+            self._serve("logging/setLevel", SetLevelRequestParams, _set_logging_level)
+
+    def _context(
+        self,
+        request_context: ServerRequestContext[Any, Any] | None = None,
+        params: InputResponseRequestParams | None = None,
+    ) -> Context[Any, Any]:
+        return Context(request_context=request_context, mcp_server=self, input_params=params)
+
+
+async def _set_logging_level(
+    _ctx: ServerRequestContext[Any, Any], _params: SetLevelRequestParams
+) -> EmptyResult:
+    # The connection keeps the level; there is nothing else to do.
+    return EmptyResult()
+
+
+def revision_of(ctx: ServerRequestContext[Any, Any]) -> Revision:
+    """Give the revision that a request speaks."""
+    assert ctx.exchange is not None
+    return ctx.exchange.accepted.revision

@@ -1,0 +1,134 @@
+"""Functions whose arguments come as text: the variables of a URI, the arguments of a prompt."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trio_mcp._codec import JsonError, loads
+from trio_mcp.errors import InvalidSignature
+
+from ._hints import Scope, UnknownName, is_still_running
+from ._signature import callable_docstring, callable_name, find_context_parameter, read_signature
+from ._tool import is_context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ._context import Context
+    from ._hints import Shape
+    from ._signature import Signature
+
+
+@attrs.define(eq=False)
+class TextFunction:
+    """A function that clients call with text.
+
+    Its hints are read when it is made. Only where they name a class that the module, which is
+    still being executed, has not defined yet, they are read on first use.
+
+    Attributes:
+      fn: The function.
+      name: What it is called in messages.
+      context_kwarg: The parameter that gets the context; found by its hint if not given.
+
+    Raises:
+      InvalidSignature: if a hint has no schema; it names the parameter.
+
+    """
+
+    fn: Callable[..., Any]
+    name: str
+    context_kwarg: str | None = None
+    _signature: Signature | None = attrs.field(default=None, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        try:
+            self._signature = self._read()
+        except UnknownName as unknown:
+            if not is_still_running(Scope.of_callable(self.fn)):
+                raise InvalidSignature(f"{self.name}: {unknown}") from unknown
+            if self.context_kwarg is None:
+                self.context_kwarg = find_context_parameter(self.fn, is_context)
+        else:
+            self.context_kwarg = self._signature.context_kwarg
+
+    @property
+    def signature(self) -> Signature:
+        """What the function takes."""
+        if self._signature is None:
+            try:
+                self._signature = self._read()
+            except UnknownName as unknown:
+                raise InvalidSignature(f"{self.name}: {unknown}") from unknown
+        return self._signature
+
+    def _read(self) -> Signature:
+        return read_signature(
+            self.fn, is_context=is_context, context_kwarg=self.context_kwarg, name=self.name
+        )
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The parameters that clients fill in, by name."""
+        return {
+            name: parameter
+            for name, parameter in inspect.signature(self.fn).parameters.items()
+            if name != self.context_kwarg
+        }
+
+    async def call(self, texts: Mapping[str, str | list[str]], context: Context[Any, Any]) -> Any:
+        """Call the function with texts that are read by its hints.
+
+        A parameter that takes no string gets what the text says in JSON: ``7``, ``true``.
+
+        Raises:
+          ArgumentsError: if the texts do not fit.
+
+        """
+        signature = self.signature
+        shapes = {each.wire: each.shape for each in signature.parameters}
+        arguments = {
+            name: _read_text(text, shapes[name]) if name in shapes else text
+            for name, text in texts.items()
+        }
+        kwargs = signature.prepare(arguments)
+        if self.context_kwarg is not None:
+            kwargs = {**kwargs, self.context_kwarg: context}
+        return await context.workers.call(self.fn, **kwargs)
+
+
+def name_of(fn: Callable[..., Any], name: str | None) -> str:
+    """Give the name under which a function is published.
+
+    Raises:
+      ValueError: if it has none.
+
+    """
+    found = name or callable_name(fn)
+    if found == "<lambda>":
+        raise ValueError("A lambda has no name of its own: pass name=")
+    return found
+
+
+def description_of(fn: Callable[..., Any], description: str | None) -> str:
+    """Give the description of a function: its docstring, if none is given."""
+    return callable_docstring(fn) if description is None else description
+
+
+def _read_text(text: str | list[str], shape: Shape) -> Any:
+    if isinstance(text, list):
+        items = shape.schema.get("items", {})
+        return (
+            text if items.get("type", "string") == "string" else [_json_in(each) for each in text]
+        )
+    return text if "string" in shape.types else _json_in(text)
+
+
+def _json_in(text: str) -> Any:
+    try:
+        return loads(text)
+    except JsonError:
+        return text

@@ -1,0 +1,215 @@
+"""The tools of an `MCPServer`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
+import trio
+
+from trio_mcp.errors import MCPError, ToolError
+from trio_mcp.types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    InputRequiredResult,
+    PaginatedRequestParams,
+)
+from trio_mcp.types._revisions import LATEST_MODERN
+
+from ._answers import tool_failure
+from ._registry import Registry
+from ._serving_base import CallableT, ServingBase, revision_of
+from ._settings import LifespanResultT
+from ._tool import Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from trio_mcp.server import ServerRequestContext
+    from trio_mcp.types import Icon, ToolAnnotations
+    from trio_mcp.types import Tool as WireTool
+    from trio_mcp.types._base import JsonObject
+
+    from ._context import Context
+
+
+class ServesTools(ServingBase[LifespanResultT]):
+    """Functions that the model may call."""
+
+    def _open_tools(self, tools: Sequence[Tool]) -> None:
+        self._tools: Registry[Tool] = Registry(
+            "Tool",
+            warn_on_duplicates=self.settings.warn_on_duplicate_tools,
+            changed=self._tools_changed,
+        )
+        for tool in tools:
+            self._register_tool(tool)
+
+    def _tools_changed(self) -> None:
+        self._serve("tools/list", PaginatedRequestParams, self._handle_list_tools)
+        self._serve("tools/call", CallToolRequestParams, self._handle_call_tool)
+
+    # Registering
+
+    def _register_tool(self, tool: Tool) -> None:
+        self._tools.add(tool.name, tool)
+        self._allow_logging(tool.context_kwarg)
+
+    def add_tool(
+        self,
+        fn: Callable[..., Any],
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: ToolAnnotations | None = None,
+        icons: list[Icon] | None = None,
+        meta: JsonObject | None = None,
+        structured_output: bool | None = None,
+    ) -> None:
+        """Publish a function as a tool.
+
+        A second tool of the same name is not added, and logged
+        (``warn_on_duplicate_tools``).
+
+        Args:
+          fn: The function. Its hints are the tool's schema; a parameter annotated with
+            `Context` is left out of it.
+          name: The tool's name; the function's if it is not given.
+          title: For people.
+          description: For the model; the docstring's text if it is not given.
+          annotations: Hints on what the tool does to the world.
+          icons: For user interfaces.
+          meta: What ``_meta`` says in the list.
+          structured_output: True to insist on an output schema, False for none; when None
+            there is one if the return hint has a schema.
+
+        Raises:
+          InvalidSignature: if the hints have no schema; it names the parameter.
+
+        """
+        self._register_tool(
+            Tool.from_function(
+                fn,
+                name=name,
+                title=title,
+                description=description,
+                annotations=annotations,
+                icons=icons,
+                meta=meta,
+                structured_output=structured_output,
+            )
+        )
+
+    def remove_tool(self, name: str) -> None:
+        """Withdraw a tool. Calls that are running go on.
+
+        Raises:
+          ToolError: if there is no such tool.
+
+        """
+        if not self._tools.remove(name):
+            raise ToolError(f"Unknown tool: {name}")
+
+    @overload
+    def tool(self, name: CallableT) -> CallableT: ...
+
+    @overload
+    def tool(
+        self,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: ToolAnnotations | None = None,
+        icons: list[Icon] | None = None,
+        meta: JsonObject | None = None,
+        structured_output: bool | None = None,
+    ) -> Callable[[CallableT], CallableT]: ...
+
+    def tool(
+        self,
+        name: CallableT | str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: ToolAnnotations | None = None,
+        icons: list[Icon] | None = None,
+        meta: JsonObject | None = None,
+        structured_output: bool | None = None,
+    ) -> CallableT | Callable[[CallableT], CallableT]:
+        """Publish the decorated function as a tool; see `add_tool`.
+
+        ``@mcp.tool`` does the same as ``@mcp.tool()``. The function itself stays as it is.
+        """
+        if callable(name):
+            self.add_tool(name)
+            return name
+
+        def decorate(fn: CallableT) -> CallableT:
+            self.add_tool(
+                fn, name, title, description, annotations, icons, meta, structured_output
+            )
+            return fn
+
+        return decorate
+
+    # Using
+
+    async def list_tools(self) -> list[WireTool]:
+        """List the tools, in the order in which they were added."""
+        await trio.lowlevel.checkpoint()
+        return [tool.to_wire(LATEST_MODERN) for tool in self._tools.items()]
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        context: Context[Any, Any] | None = None,
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool from within this process.
+
+        Args:
+          name: The tool's name.
+          arguments: As they would come from a client: JSON values.
+          context: The request that it is called for, if there is one.
+
+        Raises:
+          MCPError: if there is no such tool, or raised by the tool.
+          ToolError: if the tool failed, or the arguments do not fit its schema.
+          UnexpectedToolError: if the tool raised anything else; that is the cause.
+
+        """
+        tool = self._tools.get(name)
+        if tool is None:
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}")
+        result: CallToolResult | InputRequiredResult = await tool.run(
+            arguments,
+            context or self._context(),
+            convert_result=True,
+            limiter=self.workers.limiter,
+        )
+        return result
+
+    # Handlers
+
+    def _tool_input_schema(self, name: str) -> JsonObject | None:
+        tool = self._tools.get(name)
+        return None if tool is None else tool.parameters
+
+    async def _handle_list_tools(
+        self, ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
+    ) -> JsonObject:
+        revision = revision_of(ctx)
+        entries = self._tools.listed(revision, lambda tool: tool.to_json(revision))
+        page, next_cursor = self._tools.page(entries, params.cursor, self._list_page_size)
+        result: JsonObject = {"tools": page}
+        if next_cursor is not None:
+            result["nextCursor"] = next_cursor
+        return result
+
+    async def _handle_call_tool(
+        self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult:
+        context = self._context(ctx, params)
+        try:
+            return await self.call_tool(params.name, params.arguments or {}, context)
+        except Exception as exc:  # noqa: BLE001 - this is where all of them become answers
+            return tool_failure(params.name, exc, context)

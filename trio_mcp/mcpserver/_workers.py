@@ -1,0 +1,64 @@
+"""Running the author's functions: async ones here, others in threads."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DEFAULT_WORKER_THREADS: Final = 40
+"""How many sync functions of one server run at the same time, as in `mcp` and in Trio itself.
+
+Threads that were abandoned count until their function returns.
+"""
+
+
+def is_async_callable(fn: Callable[..., Any]) -> bool:
+    """Tell whether calling something gives a coroutine; partials and objects are seen through."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(
+        getattr(type(fn), "__call__", None)  # noqa: B004 - the method is wanted, not the fact
+    )
+
+
+class Workers:
+    """The threads of one server.
+
+    They exist per run of Trio: nothing is made before a function is called, so a server can be
+    made at import and served in several runs and threads.
+    """
+
+    def __init__(self, total: int = DEFAULT_WORKER_THREADS) -> None:
+        self._total = total
+        self._limiter: trio.lowlevel.RunVar[trio.CapacityLimiter] = trio.lowlevel.RunVar("workers")
+
+    @property
+    def limiter(self) -> trio.CapacityLimiter:
+        """The limiter of this run of Trio."""
+        try:
+            return self._limiter.get()
+        except LookupError:
+            limiter = trio.CapacityLimiter(self._total)
+            self._limiter.set(limiter)
+            return limiter
+
+    async def call(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call a function and wait for its result.
+
+        Cancellation:
+          A function in a thread cannot be ended. It is let go: its result is dropped, and its
+          slot stays taken until it returns. It can stop itself by `Context.check_cancelled`.
+
+        """
+        call = functools.partial(fn, *args, **kwargs)
+        if is_async_callable(fn):
+            return await call()
+        result = await trio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=self.limiter)
+        # A plain function may hand on the coroutine of another.
+        return await result if inspect.isawaitable(result) else result
