@@ -100,9 +100,9 @@ def parse_docstring(docstring: str | None) -> Docstring:
             place += 1 + len(body)
         else:
             place = max(place + 1, entries_at)
-    text = "\n".join(lines[:end]).strip()
+    description = "\n".join(lines[:end]).strip()
     params = {name: " ".join(" ".join(said).split()) for name, said in found.items()}
-    return Docstring(text, {name: said for name, said in params.items() if said})
+    return Docstring(description, {name: said for name, said in params.items() if said})
 
 
 def _heading(lines: list[str], place: int) -> tuple[str | None, int]:

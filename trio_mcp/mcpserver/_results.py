@@ -32,7 +32,17 @@ import logging
 import types
 import typing
 from collections import abc
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NoReturn,
+    TypeGuard,
+    get_args,
+    get_origin,
+)
 
 import attrs
 import msgspec
@@ -52,10 +62,11 @@ from trio_mcp.types import (
 )
 
 from ._hints import HintError, UnknownName, Walker, to_json
-from ._hints._records import is_named_tuple
 from ._media import Audio, File, Image
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trio_mcp._codec._schema import Validator
     from trio_mcp.types import ContentBlock
     from trio_mcp.types._base import JsonObject, JsonValue
@@ -82,6 +93,7 @@ class ResultPlan:
 
     Attributes:
       output_schema: The published schema, or None without structured content.
+      shape: Of the result, or None without structured content.
       wraps: The result is the member ``result`` of the structured content.
 
     """
@@ -89,7 +101,7 @@ class ResultPlan:
     name: str
     output_schema: JsonObject | None = None
     wraps: bool = False
-    _shape: Shape | None = None
+    shape: Shape | None = None
     _validator: Validator | None = attrs.field(default=None, init=False)
 
     @property
@@ -116,16 +128,17 @@ class ResultPlan:
             return self._checked(value)
         if isinstance(value, InputRequiredResult):
             return value
-        if self._shape is None:
+        if self.shape is None:
             return CallToolResult(content=to_content(value))
         structured = self._structured(value)
         # The text of an object is that of its JSON; of a list, one block for each item.
+        content: list[ContentBlock]
         content = to_content(value) if self.wraps else [TextContent(text=indented(structured))]
         return CallToolResult(content=content, structured_content=structured)
 
     def _structured(self, value: Any) -> JsonValue:
-        assert self._shape is not None
-        write = self._shape.unstructure
+        assert self.shape is not None
+        write = self.shape.unstructure
         try:
             # A copy: the tool may go on changing its own lists.
             written = checked_copy(value if write is None else write(value), "result")
@@ -142,7 +155,7 @@ class ResultPlan:
             raise ResultError(f"the result does not fit the output schema: {violation.message}")
 
     def _checked(self, result: CallToolResult) -> CallToolResult:
-        if self._shape is not None and not result.is_error:
+        if self.shape is not None and not result.is_error:
             structured = result.structured_content
             if structured is UNSET:
                 raise ResultError("the result has no structured content, as its schema demands")
@@ -178,9 +191,13 @@ def to_content(value: Any) -> list[ContentBlock]:
         return [TextContent(text=value)]
     if value is None:
         return []
-    if isinstance(value, (list, tuple)) and not is_named_tuple(type(value)):
+    if _is_listing(value):
         return [block for each in value for block in to_content(each)]
     return [_block(value)]
+
+
+def _is_listing(value: Any) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, (list, tuple)) and not hasattr(value, "_fields")  # a NamedTuple
 
 
 def _block(value: Any) -> ContentBlock:
@@ -227,7 +244,7 @@ def indented(value: JsonValue) -> str:
 
 def reads_files(value: Any) -> bool:
     """Tell whether making content of a value reads files, and so may take a while."""
-    if isinstance(value, (list, tuple)):
+    if _is_listing(value):
         return any(reads_files(each) for each in value)
     return isinstance(value, _MEDIA) and value.path is not None
 
@@ -305,7 +322,7 @@ class _Planner:
             logger.info("%s has no structured output: %s", self.signature.name, exc)
             return None
         name = self.signature.title
-        if shape.types == {"object"}:
+        if shape.takes_only("object"):
             schema = walker.document(shape.schema)
             if "title" not in schema:
                 schema = {**schema, "title": f"{name}DictOutput"}

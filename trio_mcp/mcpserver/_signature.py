@@ -270,8 +270,9 @@ def callable_docstring(fn: Any) -> str:
     """Return the docstring of a function, or of a callable object or its class."""
     while isinstance(fn, functools.partial):
         fn = fn.func
-    is_object = not (inspect.isroutine(fn) or isinstance(fn, type))
-    places = (type(fn).__call__, type(fn)) if is_object else (fn,)
+    places: list[Any] = [fn]
+    if not (inspect.isroutine(fn) or isinstance(fn, type)):
+        places = [type(fn).__call__, type(fn)]
     for place in places:
         if isinstance(place.__doc__, str) and place.__doc__:
             return inspect.cleandoc(place.__doc__)
@@ -287,7 +288,7 @@ class _Reader:
     ignore_unknown: bool
     scope: Scope = attrs.field(init=False)
     walker: Walker = attrs.field(init=False)
-    resolved: dict[str, Any] = attrs.field(factory=dict, init=False)
+    resolved: dict[str, Any] = attrs.field(factory=dict[str, Any], init=False)
 
     def __attrs_post_init__(self) -> None:
         self.scope = Scope.of_callable(self.fn)

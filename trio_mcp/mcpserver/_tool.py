@@ -26,6 +26,7 @@ from ._answers import single_cause
 from ._context import Context
 from ._hints import Scope, UnknownName, is_still_running
 from ._hints._header_names import header_fault
+from ._hints._shape import is_object
 from ._results import ResultError, ResultPlan, plan_result, reads_files
 from ._signature import (
     ArgumentsError,
@@ -103,8 +104,8 @@ class Tool:
     run_in_thread: bool
     _options: _Options = attrs.field(alias="options", repr=False)
     _plan: _Plan | None = attrs.field(default=None, init=False, repr=False)
-    _wire: dict[str, WireTool] = attrs.field(factory=dict, init=False, repr=False)
-    _json: dict[str, JsonObject] = attrs.field(factory=dict, init=False, repr=False)
+    _wire: dict[str, WireTool] = attrs.field(factory=dict[str, Any], init=False, repr=False)
+    _json: dict[str, JsonObject] = attrs.field(factory=dict[str, Any], init=False, repr=False)
 
     @classmethod
     def from_function(  # noqa: PLR0917 - as in `mcp`
@@ -397,10 +398,10 @@ class Tool:
 
 def _own_schema(schema: JsonObject, name: str) -> JsonObject:
     try:
-        copied: JsonObject = checked_copy(schema, "input_schema")
+        copied: Any = checked_copy(schema, "input_schema")
     except (TypeError, ValueError) as exc:
         raise InvalidSignature(f"{name}: {exc}") from exc
-    if not isinstance(copied, dict) or copied.get("type") != "object":
+    if not is_object(copied) or copied.get("type") != "object":
         raise InvalidSignature(f'{name}: the root of input_schema must have "type": "object"')
     return copied
 
@@ -408,6 +409,6 @@ def _own_schema(schema: JsonObject, name: str) -> JsonObject:
 def _refuse_generators(fn: Any, name: str) -> None:
     while isinstance(fn, functools.partial):
         fn = fn.func
-    call = fn if inspect.isroutine(fn) else getattr(type(fn), "__call__", fn)  # noqa: B004
+    call = fn if inspect.isroutine(fn) else getattr(fn.__class__, "__call__", fn)  # noqa: B004
     if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
         raise InvalidSignature(f"{name}: a tool returns one result, and so cannot be a generator")

@@ -66,7 +66,7 @@ def _flag_reader(cls: type[enum.Flag]) -> Conversion:
 
 def _closed(pairs: list[tuple[Any, Any]]) -> Shape:
     values = list({_key(value): value for value, _ in pairs}.values())
-    types = {json_type(value) for value in values}
+    types: set[JsonType] = {json_type(value) for value in values}
     schema: dict[str, Any] = {}
     if len(types) == 1:
         schema["type"] = next(iter(types))
@@ -90,7 +90,9 @@ def _key(value: Any) -> Any:
 
 
 def _admitted(types: set[JsonType]) -> frozenset[JsonType]:
-    return frozenset(types | {"integer"}) if "number" in types else frozenset(types)
+    if "number" in types:
+        types = {*types, "integer"}
+    return frozenset(types)
 
 
 class Matcher(Protocol):
@@ -112,8 +114,12 @@ def union_shape(arms: list[Shape], make_matcher: MakeMatcher) -> Shape:
     so that text stays text in ``datetime | str``.
     """
     schema = _either([each.schema for each in arms])
-    types: frozenset[JsonType] = frozenset().union(*(each.types for each in arms))
-    return Shape(schema, types, _union_structure(arms, make_matcher), _union_unstructure(arms))
+    types: set[JsonType] = set()
+    for each in arms:
+        types |= each.types
+    return Shape(
+        schema, frozenset(types), _union_structure(arms, make_matcher), _union_unstructure(arms)
+    )
 
 
 def _either(schemas: list[JsonObject]) -> JsonObject:
@@ -190,7 +196,7 @@ def _first_taken(candidates: list[_Arm], value: Any) -> Any:
 def _union_unstructure(arms: list[Shape]) -> Conversion | None:
     if all(each.unstructure is None for each in arms):
         return None
-    own = [each for each in arms if each.types != {"null"}]
+    own = [each for each in arms if not each.takes_only("null")]
     write = own[0].unstructure if len(own) == 1 else to_json
     if write is None or write is to_json or len(own) == len(arms):
         return to_json

@@ -8,8 +8,7 @@ is merged into the schema. What is not understood is left alone, as PEP 593 asks
 from __future__ import annotations
 
 import operator
-import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 
@@ -19,7 +18,7 @@ from ._errors import HintError, Mismatch
 from ._to_json import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from trio_mcp.types._base import JsonObject
 
@@ -67,9 +66,9 @@ def flattened(metadata: Any) -> Iterator[Any]:
         if isinstance(each, type):
             continue  # Annotated[CallToolResult, Model]: a class is no constraint
         yield each
-        inner = getattr(each, "metadata", None)
+        inner: Any = getattr(each, "metadata", None)
         if isinstance(inner, (list, tuple)):
-            yield from flattened(inner)
+            yield from flattened(cast("Iterable[Any]", inner))
 
 
 def alias_of(metadata: Any) -> str | None:
@@ -90,9 +89,9 @@ def _add_texts(schema: JsonObject, metadata: Any) -> None:
     text = getattr(metadata, "documentation", None)  # Doc of PEP 727
     if isinstance(text, str):
         schema["description"] = text
-    examples = getattr(metadata, "examples", None)
+    examples: Any = getattr(metadata, "examples", None)
     if isinstance(examples, (list, tuple)):
-        schema["examples"] = to_json(list(examples))
+        schema["examples"] = to_json(list(cast("Iterable[Any]", examples)))
     if getattr(metadata, "deprecated", None):
         schema["deprecated"] = True
 
@@ -129,7 +128,7 @@ def _add_bounds(
                     schema[keyword + size] = int(length)
     pattern = _given(metadata, "pattern")
     if pattern is not None:
-        schema["pattern"] = pattern.pattern if isinstance(pattern, re.Pattern) else str(pattern)
+        schema["pattern"] = str(getattr(pattern, "pattern", pattern))  # compiled, or not
 
 
 _ALL: Final = ("null", "boolean", "integer", "number", "string", "array", "object")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import re
 from collections import abc, deque
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from trio_mcp._codec._schema import describe_value
 
@@ -14,7 +14,7 @@ from ._shape import Conversion, Shape
 from ._to_json import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
 ARRAYS: Final[dict[Any, Any]] = {
     list: list,
@@ -119,9 +119,9 @@ def mapping_shape(made: Any, hint: Any, name: Shape, member: Shape) -> Shape:
 
 def _member_names(hint: Any, name: Shape) -> tuple[dict[str, Any], Conversion | None]:
     """Return the schema of the names, and what makes keys of them."""
-    if name.types == {"string"}:
+    if name.takes_only("string"):
         return ({} if name.schema == {"type": "string"} else name.schema), name.structure
-    if name.types == {"integer"} and name.schema == {"type": "integer"}:
+    if name.takes_only("integer") and name.schema == {"type": "integer"}:
         return {"pattern": _INTEGER.pattern}, int
     if not name.schema:
         return {}, None
@@ -176,20 +176,26 @@ def _then(first: Conversion | None, second: Callable[[Any], Any]) -> Conversion:
 def _write_each(write: Conversion | None) -> Conversion:
     if write is to_json:
         return to_json
-    if write is None:
-        return lambda value: list(value) if isinstance(value, _SEQUENCE) else to_json(value)
-    return lambda value: (
-        [write(each) for each in value] if isinstance(value, _SEQUENCE) else to_json(value)
-    )
+
+    def unstructure(value: Any) -> Any:
+        if not isinstance(value, _SEQUENCE):
+            return to_json(value)
+        items = cast("Iterable[Any]", value)
+        return list(items) if write is None else [write(each) for each in items]
+
+    return unstructure
 
 
 def _write_members(write: Conversion | None) -> Conversion:
     if write is to_json:
         return to_json
-    if write is None:
-        return lambda value: dict(value) if isinstance(value, abc.Mapping) else to_json(value)
-    return lambda value: (
-        {name: write(member) for name, member in value.items()}
-        if isinstance(value, abc.Mapping)
-        else to_json(value)
-    )
+
+    def unstructure(value: Any) -> Any:
+        if not isinstance(value, abc.Mapping):
+            return to_json(value)
+        members: Mapping[Any, Any] = value
+        if write is None:
+            return dict(members)
+        return {name: write(member) for name, member in members.items()}
+
+    return unstructure

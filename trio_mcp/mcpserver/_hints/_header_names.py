@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from ._shape import is_array, is_object
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -78,18 +80,18 @@ def _fault(node: JsonObject) -> str | None:
 
 def _schemas(node: Any, path: _Path | None) -> Iterator[tuple[_Path | None, JsonObject]]:
     """Yield every subschema, with its path where that goes through ``properties`` alone."""
-    if not isinstance(node, dict):
+    if not is_object(node):
         return
     yield path, node
     for keyword, value in node.items():
-        if keyword == "properties" and isinstance(value, dict):
+        if keyword == "properties" and is_object(value):
             for name, inner in value.items():
                 yield from _schemas(inner, None if path is None else (*path, name))
         elif keyword in _SINGLE:
             yield from _schemas(value, None)
-        elif keyword in _LISTS and isinstance(value, list):
+        elif keyword in _LISTS and is_array(value):
             for inner in value:
                 yield from _schemas(inner, None)
-        elif keyword in _MAPS and isinstance(value, dict):
+        elif keyword in _MAPS and is_object(value):
             for inner in value.values():
                 yield from _schemas(inner, None)

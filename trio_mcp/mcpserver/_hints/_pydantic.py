@@ -12,7 +12,7 @@ from trio_mcp._codec._json import dumps
 from trio_mcp._codec._schema import describe_value
 
 from ._errors import HintError, Mismatch
-from ._shape import ANY_TYPE, Conversion, Shape
+from ._shape import ANY_TYPE, Conversion, JsonType, Shape, is_array, is_object
 from ._to_json import pydantic_dump, to_json
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from trio_mcp.types._base import JsonObject
 
+_OBJECT: Final[frozenset[JsonType]] = frozenset(("object",))
 _PREFIX: Final = "#/$defs/"
 # Values, not schemas: a "$ref" in them is data.
 _DATA: Final = frozenset(("default", "examples", "const", "enum"))
@@ -51,7 +52,7 @@ def pydantic_shape(
     absorbed = absorb(schema, definitions, unique_name)
     target = _target(absorbed)
     root = absorbed if target is None else definitions[target]
-    types = frozenset(("object",)) if root.get("type") == "object" else ANY_TYPE
+    types = _OBJECT if root.get("type") == "object" else ANY_TYPE
     return Shape(absorbed, types, _reader(cls), _writer(cls))
 
 
@@ -139,7 +140,7 @@ def _references(node: Any) -> list[str]:
 
 
 def _target(node: Any) -> str | None:
-    target: Any = node.get("$ref") if isinstance(node, dict) else None
+    target: Any = node.get("$ref") if is_object(node) else None
     if isinstance(target, str) and target.startswith(_PREFIX):
         return target.removeprefix(_PREFIX)
     return None
@@ -147,13 +148,13 @@ def _target(node: Any) -> str | None:
 
 def _rebuilt(node: Any, each: Callable[[Any], Any]) -> Any:
     """Copy a schema without references and definitions, its subschemas passed through `each`."""
-    if isinstance(node, list):
+    if is_array(node):
         return [each(inner) for inner in node]
-    if not isinstance(node, dict):
+    if not is_object(node):
         return node
     copied: JsonObject = {}
     for key, value in node.items():
-        if key in _MAPS and isinstance(value, dict):
+        if key in _MAPS and is_object(value):
             copied[key] = {name: each(inner) for name, inner in value.items()}
         elif key in _DATA:
             copied[key] = value

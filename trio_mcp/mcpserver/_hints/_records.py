@@ -18,6 +18,7 @@ import attrs
 import msgspec
 
 from ._scope import Scope
+from ._shape import is_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -119,11 +120,11 @@ def field_hints(
 
 def is_typed_dict(cls: Any) -> bool:
     # typing's and typing_extensions' are different classes.
-    return isinstance(cls, type) and issubclass(cls, dict) and hasattr(cls, "__required_keys__")
+    return hasattr(cls, "__required_keys__") and is_class(cls) and issubclass(cls, dict)
 
 
 def is_named_tuple(cls: Any) -> bool:
-    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+    return hasattr(cls, "_fields") and is_class(cls) and issubclass(cls, tuple)
 
 
 def _attrs_record(cls: Any) -> Record:
@@ -218,7 +219,7 @@ def _annotated_record(cls: type) -> Record:
     return Record(cls, "annotated", fields)
 
 
-def _is_annotated(cls: type) -> bool:
+def _is_annotated(cls: Any) -> bool:
     if cls.__module__ == "builtins" or issubclass(cls, (dict, list, tuple, set)):
         return False
     return bool(_public_annotations(cls))
@@ -243,7 +244,8 @@ def _is_class_variable(hint: Any) -> bool:
 
 def _fresh(factory: Any) -> Any:
     """Return what a factory makes if it is an empty container; others may have effects."""
-    return factory() if factory in (list, dict, set, tuple, frozenset) else NOTHING
+    kinds: tuple[Any, ...] = (list, dict, set, tuple, frozenset)
+    return factory() if factory in kinds else NOTHING
 
 
 _READERS: Final[tuple[tuple[Callable[[Any], bool], Callable[[Any], Record]], ...]] = (

@@ -6,6 +6,7 @@ import base64
 import binascii
 import datetime as dt
 import decimal
+import functools
 import pathlib
 import uuid
 from typing import Any, Final
@@ -58,7 +59,7 @@ def _or_mismatch(make: Conversion, expected: str) -> Conversion:
 
 
 def _parsed_as(cls: type, expected: str) -> Conversion:
-    return _or_mismatch(lambda value: msgspec.convert(value, cls), expected)
+    return _or_mismatch(functools.partial(msgspec.convert, type=cls), expected)
 
 
 def _decimal(value: Any) -> decimal.Decimal:
@@ -95,10 +96,8 @@ def _text(
 
 
 def _plain(name: JsonType, structure: Conversion | None = None) -> Shape:
-    types: frozenset[JsonType] = frozenset((name,))
-    if name == "number":
-        types |= {"integer"}
-    return Shape({"type": name}, types, structure)
+    names: tuple[JsonType, ...] = ("number", "integer") if name == "number" else (name,)
+    return Shape({"type": name}, frozenset(names), structure)
 
 
 _ANYTHING: Final = Shape({}, ANY_TYPE, None, to_json)

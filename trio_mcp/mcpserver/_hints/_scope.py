@@ -36,7 +36,7 @@ class Scope:
     """
 
     module: dict[str, Any]
-    names: Mapping[str, Any] = attrs.field(factory=dict)
+    names: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     qualname: str = ""
     outer: Scope | None = None
 
@@ -136,7 +136,7 @@ def innermost_function(fn: Any) -> Any:
         elif inspect.isfunction(fn):
             return fn
         else:
-            call = getattr(type(fn), "__call__", None)  # noqa: B004 - the method is wanted
+            call: Any = getattr(fn.__class__, "__call__", None)  # noqa: B004 - the method is wanted
             if isinstance(fn, type) or not inspect.isfunction(call):
                 return None
             fn = call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeGuard
 
 import attrs
 
@@ -34,6 +34,18 @@ def json_type(value: Any) -> JsonType:
     return _JSON_TYPES[type(value)]
 
 
+def is_object(value: Any) -> TypeGuard[JsonObject]:
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def is_class(hint: Any) -> TypeGuard[type[Any]]:
+    return isinstance(hint, type)
+
+
 @attrs.frozen(eq=False)
 class Shape:
     """A schema with its conversions.
@@ -57,5 +69,6 @@ class Shape:
     unstructure: Conversion | None = None
     bounded_by: Literal["value", "length"] | None = None
 
-    def with_schema(self, **keywords: Any) -> Shape:
-        return attrs.evolve(self, schema={**self.schema, **keywords})
+    def takes_only(self, name: JsonType) -> bool:
+        """Tell whether the schema admits values of this JSON type alone."""
+        return len(self.types) == 1 and name in self.types

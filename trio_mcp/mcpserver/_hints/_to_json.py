@@ -37,7 +37,7 @@ def to_json(value: Any) -> JsonValue:
       TypeError: if something in it has no JSON form.
 
     """
-    cls = type(value)
+    cls: type[Any] = value.__class__
     if cls in _PLAIN:
         return value
     if cls is list:
@@ -53,7 +53,7 @@ def to_json(value: Any) -> JsonValue:
 _writers: WeakKeyDictionary[type, Callable[[Any], Any]] = WeakKeyDictionary()
 
 
-def _writer_for(cls: type) -> Callable[[Any], Any]:
+def _writer_for(cls: type[Any]) -> Callable[[Any], Any]:
     if issubclass(cls, enum.Enum):
         return _enum_value
     for kind, writer in _SCALARS:

@@ -18,13 +18,13 @@ from ._constraints import constrained
 from ._errors import HintError, show
 from ._pydantic import is_pydantic_model, pydantic_shape
 from ._record_shape import RecordReader
-from ._records import is_named_tuple, is_typed_dict, parameters_of, read_record
+from ._records import parameters_of, read_record
 from ._scalars import scalar_shape
 from ._scope import Scope
 from ._shape import ANY_TYPE, JsonType, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable
 
     from trio_mcp._codec._schema import Validator
     from trio_mcp.types._base import JsonObject, JsonValue
@@ -55,13 +55,13 @@ class Walker:
     scope: Scope
     is_result: bool = attrs.field(default=False, kw_only=True)
     is_open: bool = attrs.field(default=False, kw_only=True)
-    definitions: JsonObject = attrs.field(factory=dict, init=False)
+    definitions: JsonObject = attrs.field(factory=dict[str, Any], init=False)
     # Schemas written out so far, and how many of them each finished thing is.
     _inlined: int = attrs.field(default=0, init=False)
-    _sizes: dict[Hashable, int] = attrs.field(factory=dict, init=False)
-    _finished: dict[Hashable, Shape] = attrs.field(factory=dict, init=False)
-    _unfinished: dict[Hashable, _Unfinished] = attrs.field(factory=dict, init=False)
-    _taken_names: set[str] = attrs.field(factory=set, init=False)
+    _sizes: dict[Any, int] = attrs.field(factory=dict[Any, int], init=False)
+    _finished: dict[Any, Shape] = attrs.field(factory=dict[Any, Shape], init=False)
+    _unfinished: dict[Any, _Unfinished] = attrs.field(factory=dict[Any, Any], init=False)
+    _taken_names: set[str] = attrs.field(factory=set[str], init=False)
 
     @property
     def is_closed(self) -> bool:
@@ -119,7 +119,7 @@ class Walker:
         return name
 
     def define(
-        self, key: Hashable, name: str, of_types: frozenset[JsonType], build: Callable[[], Shape]
+        self, key: Any, name: str, of_types: frozenset[JsonType], build: Callable[[], Shape]
     ) -> Shape:
         """Build the shape of something that may contain itself.
 
@@ -178,10 +178,10 @@ class Walker:
             return self._class(hint, {})
         raise HintError(hint, "it has no JSON Schema")
 
-    def _class(self, cls: type, arguments: dict[Any, Any]) -> Shape:
+    def _class(self, cls: type[Any], arguments: dict[Any, Any]) -> Shape:
         if issubclass(cls, enum.Enum):
             return enum_shape(cls)
-        if not (is_named_tuple(cls) or is_typed_dict(cls)) and cls in _BARE:
+        if cls in _BARE:
             return self._container(cls, cls, ())
         if is_pydantic_model(cls):
             return self.define(cls, cls.__name__, ANY_TYPE, lambda: self._pydantic(cls))
