@@ -230,7 +230,9 @@ def _elicitation_from_json(value: dict[str, Any]) -> ElicitRequestURLParams | No
     if not (isinstance(message, str) and isinstance(url, str)):
         return None
     return ElicitRequestURLParams(
-        message=message, url=url, elicitation_id=identifier if isinstance(identifier, str) else None
+        message=message,
+        url=url,
+        elicitation_id=identifier if isinstance(identifier, str) else None,
     )
 
 

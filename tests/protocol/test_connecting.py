@@ -54,7 +54,9 @@ def test_a_discovery_with_nothing_in_common_names_both_sides():
 
 @pytest.mark.req("R-094")
 @pytest.mark.case("C032")
-@pytest.mark.parametrize("code", [-32601, -32602, -32600, -32603, -32700, -32000, -32001, 0, 1, 400])
+@pytest.mark.parametrize(
+    "code", [-32601, -32602, -32600, -32603, -32700, -32000, -32001, 0, 1, 400]
+)
 def test_any_unrecognised_error_falls_back(code):
     assert started("auto").refused(MCPError(code, "what?")) == Initialize(LATEST_HANDSHAKE)
 
@@ -93,7 +95,9 @@ def test_an_offer_of_older_versions_is_initialized_with_the_newest():
 
 
 @pytest.mark.req("R-067")
-@pytest.mark.parametrize("offer", [unsupported("2099-01-01"), unsupported(), MCPError(-32022, "no")])
+@pytest.mark.parametrize(
+    "offer", [unsupported("2099-01-01"), unsupported(), MCPError(-32022, "no")]
+)
 def test_an_offer_of_nothing_we_know_fails_with_the_versions(offer):
     with pytest.raises(MCPError, match="2026-07-28") as caught:
         started("auto").refused(offer)

@@ -71,6 +71,8 @@ def test_the_envelope_says_what_is_known_and_no_more():
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
     }
-    full = build_client_envelope("2026-07-28", {"roots": {}}, {"name": "n", "version": "v"}, "info")
+    full = build_client_envelope(
+        "2026-07-28", {"roots": {}}, {"name": "n", "version": "v"}, "info"
+    )
     assert full["io.modelcontextprotocol/clientInfo"] == {"name": "n", "version": "v"}
     assert full["io.modelcontextprotocol/logLevel"] == "info"

@@ -198,7 +198,9 @@ async def test_the_clock_starts_when_the_request_was_written(autojump_clock, ser
 
 @pytest.mark.req("R-213")
 @pytest.mark.case("C023")
-async def test_progress_pushes_the_limit_forward_but_not_past_the_maximum(autojump_clock, open_wire):
+async def test_progress_pushes_the_limit_forward_but_not_past_the_maximum(
+    autojump_clock, open_wire
+):
     async def report(*args):
         pass
 
@@ -279,9 +281,7 @@ async def test_a_progress_callback_that_raises_harms_nobody(autojump_clock, open
 
     async with open_wire() as (peer, far), trio.open_nursery() as nursery:
         outcome = []
-        nursery.start_soon(
-            collect, outcome, peer, "m", None, CallOptions(on_progress=broken)
-        )
+        nursery.start_soon(collect, outcome, peer, "m", None, CallOptions(on_progress=broken))
         request = await far.next()
         await far.tell("notifications/progress", {"progressToken": request.id, "progress": 1})
         await far.answer(request, {"ok": 1})
@@ -357,13 +357,12 @@ async def test_the_end_of_the_connection_fails_every_call_with_an_error_of_its_o
 @pytest.mark.case("C016")
 async def test_closing_fails_what_waits_elsewhere_with_one_clear_error(autojump_clock, open_wire):
     outcome = []
-    async with trio.open_nursery() as nursery:
-        async with open_wire() as (peer, far):
-            for _ in range(50):
-                nursery.start_soon(collect, outcome, peer, "m", None)
-            for _ in range(25):
-                await far.answer(await far.next(), {})
-            await trio.testing.wait_all_tasks_blocked()
+    async with trio.open_nursery() as nursery, open_wire() as (peer, far):
+        for _ in range(50):
+            nursery.start_soon(collect, outcome, peer, "m", None)
+        for _ in range(25):
+            await far.answer(await far.next(), {})
+        await trio.testing.wait_all_tasks_blocked()
     assert outcome.count({}) == 25
     lost = [each for each in outcome if isinstance(each, ConnectionLost)]
     assert len(lost) == 25
@@ -385,7 +384,7 @@ async def test_an_answer_that_is_malformed_fails_its_call_alone(autojump_clock, 
 
 
 async def test_an_error_without_an_id_is_logged(autojump_clock, open_wire, caplog):
-    async with open_wire() as (peer, far):
+    async with open_wire() as (_, far):
         error = ErrorData(code=-32700, message="Parse error")
         await far.channel.send([JSONRPCError(id=None, error=error)])
         await trio.testing.wait_all_tasks_blocked()
@@ -394,7 +393,7 @@ async def test_an_error_without_an_id_is_logged(autojump_clock, open_wire, caplo
 
 async def test_answers_to_nothing_are_dropped(autojump_clock, open_wire, caplog):
     caplog.set_level(logging.DEBUG)
-    async with open_wire() as (peer, far):
+    async with open_wire() as (_, far):
         await far.channel.send([JSONRPCResponse(id="who", result={})])
         await trio.testing.wait_all_tasks_blocked()
     assert "'who'" in caplog.text

@@ -50,7 +50,9 @@ async def test_requests_are_handled_side_by_side(autojump_clock, open_wire, serv
 
 
 @pytest.mark.case("C028")
-async def test_an_id_in_flight_is_refused_and_the_first_goes_on(autojump_clock, open_wire, serving):
+async def test_an_id_in_flight_is_refused_and_the_first_goes_on(
+    autojump_clock, open_wire, serving
+):
     async def slow(exchange):
         await trio.sleep(4)
         return {"first": True}
@@ -206,7 +208,8 @@ async def test_the_option_only_drops_the_answer(autojump_clock, open_wire, servi
 @pytest.mark.req("R-221")
 @pytest.mark.case("C022")
 @pytest.mark.parametrize(
-    "params", [{"requestId": 99}, {"requestId": "1"}, None, {}, {"requestId": None}, {"requestId": {}}]
+    "params",
+    [{"requestId": 99}, {"requestId": "1"}, None, {}, {"requestId": None}, {"requestId": {}}],
 )
 async def test_a_cancel_of_nothing_is_ignored(autojump_clock, open_wire, serving, params):
     async def slow(exchange):

@@ -70,7 +70,7 @@ class Accepted:
         """The token to report progress with; 0 and the empty string are tokens."""
         token = self.meta.get("progressToken")
         if token.__class__ is int or token.__class__ is str:
-            return token  # type: ignore[no-any-return]
+            return token
         return None
 
 
@@ -119,9 +119,9 @@ def _accept_modern(
         raise invalid_params(_missing(PROTOCOL_VERSION_META_KEY, "a string", version))
     if capabilities.__class__ is not dict:
         raise invalid_params(_missing(CLIENT_CAPABILITIES_META_KEY, "an object", capabilities))
-    revision = revision_for(version)  # type: ignore[arg-type]
+    revision = revision_for(version)
     if revision is None or not revision.is_modern:
-        raise unsupported_version(version)  # type: ignore[arg-type]
+        raise unsupported_version(version)
     client_info = meta.get(CLIENT_INFO_META_KEY)
     if client_info is not None and client_info.__class__ is not dict:
         raise invalid_params(_missing(CLIENT_INFO_META_KEY, "an object", client_info))
@@ -130,7 +130,7 @@ def _accept_modern(
         raise invalid_params(_missing(LOG_LEVEL_META_KEY, "a log level", log_level))
     if not serves(method, revision):
         raise method_not_found(method)
-    return Accepted(revision, meta, capabilities, client_info, log_level)  # type: ignore[arg-type]
+    return Accepted(revision, meta, capabilities, client_info, log_level)
 
 
 def _accept_in_session(

@@ -40,9 +40,9 @@ class OpenRequests(Generic[T]):
     def get(self, request_id: object) -> T | None:
         """Find the request that an answer or a cancel speaks of, whatever the peer sent."""
         # bool is an int to Python, so True would find the request with the id 1.
-        if request_id.__class__ is not int and request_id.__class__ is not str:
-            return None
-        return self._entries.get(request_id)  # type: ignore[call-overload, no-any-return]
+        if isinstance(request_id, (int, str)) and not isinstance(request_id, bool):
+            return self._entries.get(request_id)
+        return None
 
     def close(self, request_id: RequestId) -> T | None:
         """Take a request out; None when it was not open (any more)."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -99,11 +100,9 @@ class Outbox:
             while self._queue and self._running:
                 await self._room.park()
             if self._queue and not self._mid_frame:
-                try:
+                # It fails when nobody is left to read it.
+                with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                     await self._send_queued()
-                except (trio.BrokenResourceError, trio.ClosedResourceError):
-                    # Nobody is left to read it.
-                    pass
 
     async def wait_flushed(self) -> None:
         """Wait until nothing is queued and nothing is being written, or the writer ended."""

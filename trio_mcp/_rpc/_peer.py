@@ -294,7 +294,7 @@ class Peer(Link):
             if not self._serving.accept(exchange):
                 self._inbound.close(request.id)
                 return
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 - the border that answers for it
             self._inbound.close(request.id)
             self._refuse(request.id, error_for(exc, exchange))
             return
@@ -346,9 +346,7 @@ class Peer(Link):
     def _start(self, exchange: Exchange) -> None:
         assert self._nursery is not None
         self._busy += 1
-        self._nursery.start_soon(
-            self._serve, exchange, name=f"{exchange.method} #{exchange.id}"
-        )
+        self._nursery.start_soon(self._serve, exchange, name=f"{exchange.method} #{exchange.id}")
 
     async def _serve(self, exchange: Exchange) -> None:
         message: JSONRPCResponse | JSONRPCError | None = None
@@ -417,7 +415,9 @@ async def open_peer(
 def _with_progress_token(params: JsonObject | None, token: RequestId) -> JsonObject:
     params = {} if params is None else params
     meta: Any = params.get("_meta")
-    params["_meta"] = {"progressToken": token} if meta is None else {**meta, "progressToken": token}
+    params["_meta"] = (
+        {"progressToken": token} if meta is None else {**meta, "progressToken": token}
+    )
     return params
 
 

@@ -50,4 +50,5 @@ async def run_logged(callback: Callable[[], Awaitable[None]]) -> None:
     try:
         await callback()
     except Exception:
+        # Nobody waits for it who could be told.
         logger.exception("The handler of a notification failed")

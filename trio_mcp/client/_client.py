@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 
@@ -13,7 +13,7 @@ from trio_mcp.types._revisions import LATEST_HANDSHAKE
 from ._negotiation import negotiate
 from ._pages import Pages
 from ._roads import road_to
-from ._session import ClientSession
+from ._session import ClientSession, refuse_input
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -115,7 +115,7 @@ class Client:
                 f"mode must be 'auto', 'legacy' or one of {', '.join(versions)}; got {value!r}"
             )
 
-    async def __aenter__(self) -> Client:
+    async def __aenter__(self) -> Self:
         if self._block is not None:
             raise RuntimeError("This client is open already: use one Client per connection")
         self._block = self._open()
@@ -263,7 +263,7 @@ class Client:
             reset_timeout_on_progress=reset_timeout_on_progress,
             max_total_timeout=max_total_timeout,
         )
-        return result  # type: ignore[return-value]  # the session refuses other results
+        return refuse_input("tools/call", result)
 
     # Resources
 
@@ -314,7 +314,7 @@ class Client:
         result = await self.session.read_resource(
             uri, input_responses=input_responses, request_state=request_state, meta=meta
         )
-        return result  # type: ignore[return-value]  # the session refuses other results
+        return refuse_input("resources/read", result)
 
     async def subscribe_resource(
         self, uri: str, *, meta: RequestParamsMeta | None = None
@@ -362,7 +362,7 @@ class Client:
             request_state=request_state,
             meta=meta,
         )
-        return result  # type: ignore[return-value]  # the session refuses other results
+        return refuse_input("prompts/get", result)
 
     async def complete(
         self,

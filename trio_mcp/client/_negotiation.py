@@ -9,7 +9,7 @@ from trio_mcp.errors import InvalidResponse, LocalError, MCPError, RequestTimeou
 from trio_mcp.types import DiscoverResult, ServerCapabilities
 from trio_mcp.types._revisions import LATEST_MODERN
 
-from ._session import read_result
+from ._session import read_discovery
 
 if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
@@ -42,8 +42,7 @@ async def negotiate(
     elif step.revision.has_handshake:
         await session.complete_initialize(step.revision, step.result)
     else:
-        found = read_result("server/discover", step.result, DiscoverResult, step.revision)
-        session.adopt(found, step.revision)
+        session.adopt(read_discovery(step.result, step.revision), step.revision)
 
 
 async def _carry_out(session: ClientSession, connecting: Connecting, step: Step) -> Step:
@@ -73,13 +72,11 @@ async def _carry_out(session: ClientSession, connecting: Connecting, step: Step)
 
 def _is_discovery(result: JsonObject) -> bool:
     try:
-        read_result("server/discover", result, DiscoverResult, LATEST_MODERN)
+        read_discovery(result, LATEST_MODERN)
     except InvalidResponse:
         return False
     return True
 
 
 def _unasked(revision: Revision) -> DiscoverResult:
-    return DiscoverResult(
-        supported_versions=[revision.version], capabilities=ServerCapabilities()
-    )
+    return DiscoverResult(supported_versions=[revision.version], capabilities=ServerCapabilities())

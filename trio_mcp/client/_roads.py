@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from ._session import OpenLink
 
 
-def road_to(server: Any, *, raise_exceptions: bool = False, errlog: TextIO | None = None) -> OpenLink:
+def road_to(
+    server: Any, *, raise_exceptions: bool = False, errlog: TextIO | None = None
+) -> OpenLink:
     """Find the way to a server.
 
     Args:

@@ -14,7 +14,6 @@ from trio_mcp._protocol._refusals import invalid_params, method_not_found
 from trio_mcp._rpc._service import Connection, Serving
 from trio_mcp.errors import InvalidResponse, MCPError
 from trio_mcp.types import ErrorData
-from trio_mcp.types._base import WireModel
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from trio_mcp._rpc._exchange import Exchange
     from trio_mcp._rpc._link import Link
     from trio_mcp.types import ClientCapabilities
-    from trio_mcp.types._base import JsonObject
+    from trio_mcp.types._base import JsonObject, WireModel
     from trio_mcp.types._revisions import Revision
 
     from ._callbacks import Callbacks

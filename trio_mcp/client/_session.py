@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from trio_mcp._codec import DecodeError, checked_copy, decode, encode
 from trio_mcp._protocol._meta import build_client_envelope
@@ -98,7 +98,7 @@ class ClientSession:
 
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - the order is that of `mcp`
         self,
         read_stream: Channel | None = None,
         write_stream: Channel | None = None,
@@ -139,7 +139,7 @@ class ClientSession:
         self._initialize_result: InitializeResult | None = None
         self._discover_result: DiscoverResult | None = None
 
-    async def __aenter__(self) -> ClientSession:
+    async def __aenter__(self) -> Self:
         if self._open_link is None:
             raise RuntimeError("This session was entered before; make a new one")
         open_link, self._open_link = self._open_link, None
@@ -247,9 +247,13 @@ class ClientSession:
         options = CallOptions(timeout=self._read_timeout_seconds, may_cancel=False)
         return await self._require_link().request("initialize", params, options)
 
-    async def complete_initialize(self, revision: Revision, result: JsonObject) -> InitializeResult:
+    async def complete_initialize(
+        self, revision: Revision, result: JsonObject
+    ) -> InitializeResult:
         """Adopt what ``initialize`` answered, and tell the server that this side is ready."""
-        read = read_result("initialize", result, InitializeResult, revision)
+        read = refuse_input(
+            "initialize", read_result("initialize", result, InitializeResult, revision)
+        )
         self.adopt(read)
         await self._require_link().notify("notifications/initialized")
         return read
@@ -257,7 +261,7 @@ class ClientSession:
     async def discover(self) -> DiscoverResult:
         """Ask a modern server what it is and can do, and speak modern from now on."""
         result = await self.send_discover(LATEST_MODERN.version)
-        read = read_result("server/discover", result, DiscoverResult, LATEST_MODERN)
+        read = read_discovery(result, LATEST_MODERN)
         self.adopt(read)
         return read
 
@@ -371,7 +375,7 @@ class ClientSession:
             max_total_timeout=max_total_timeout,
         )
         result = await self._ask("tools/call", params, CallToolResult, options, meta)
-        return _settle(result, "tools/call", allow_input_required=allow_input_required)
+        return result if allow_input_required else refuse_input("tools/call", result)
 
     # Resources
 
@@ -406,21 +410,25 @@ class ClientSession:
         params: JsonObject = {"uri": str(uri)}
         self._add_input(params, input_responses, request_state)
         result = await self._ask("resources/read", params, ReadResourceResult, None, meta)
-        return _settle(result, "resources/read", allow_input_required=allow_input_required)
+        return result if allow_input_required else refuse_input("resources/read", result)
 
     async def subscribe_resource(
         self, uri: str, *, meta: RequestParamsMeta | None = None
     ) -> EmptyResult:
         """Ask an older server to tell when a resource changes."""
         _warn_deprecated("subscribe_resource")
-        return await self._ask("resources/subscribe", {"uri": str(uri)}, EmptyResult, None, meta)
+        return await self._complete(
+            "resources/subscribe", {"uri": str(uri)}, EmptyResult, None, meta
+        )
 
     async def unsubscribe_resource(
         self, uri: str, *, meta: RequestParamsMeta | None = None
     ) -> EmptyResult:
         """Take `subscribe_resource` back."""
         _warn_deprecated("unsubscribe_resource")
-        return await self._ask("resources/unsubscribe", {"uri": str(uri)}, EmptyResult, None, meta)
+        return await self._complete(
+            "resources/unsubscribe", {"uri": str(uri)}, EmptyResult, None, meta
+        )
 
     # Prompts and completion
 
@@ -450,7 +458,7 @@ class ClientSession:
             params["arguments"] = checked_copy(arguments, "arguments")
         self._add_input(params, input_responses, request_state)
         result = await self._ask("prompts/get", params, GetPromptResult, None, meta)
-        return _settle(result, "prompts/get", allow_input_required=allow_input_required)
+        return result if allow_input_required else refuse_input("prompts/get", result)
 
     async def complete(
         self,
@@ -475,20 +483,20 @@ class ClientSession:
         }
         if context_arguments is not None:
             params["context"] = {"arguments": checked_copy(context_arguments, "context_arguments")}
-        return await self._ask("completion/complete", params, CompleteResult)
+        return await self._complete("completion/complete", params, CompleteResult)
 
     # Utilities
 
     async def send_ping(self, *, meta: RequestParamsMeta | None = None) -> EmptyResult:
         """Ask an older server for a sign of life."""
-        return await self._ask("ping", {}, EmptyResult, None, meta)
+        return await self._complete("ping", {}, EmptyResult, None, meta)
 
     async def set_logging_level(
         self, level: LoggingLevel, *, meta: RequestParamsMeta | None = None
     ) -> EmptyResult:
         """Ask an older server for log messages from a level on."""
         _warn_deprecated("set_logging_level")
-        return await self._ask("logging/setLevel", {"level": level}, EmptyResult, None, meta)
+        return await self._complete("logging/setLevel", {"level": level}, EmptyResult, None, meta)
 
     async def send_progress_notification(
         self,
@@ -533,7 +541,7 @@ class ClientSession:
             on_progress=progress_callback, timeout=self._timeout(request_read_timeout_seconds)
         )
         result = await self._ask(request.method, params, result_type, options)
-        return _settle(result, request.method, allow_input_required=False)
+        return refuse_input(request.method, result)
 
     async def send_notification(self, notification: ClientNotification) -> None:
         """Send any notification."""
@@ -550,7 +558,17 @@ class ClientSession:
     ) -> ResultT:
         json = {} if params is None else encode(params, self._require_revision())
         result = await self._ask(method, json, result_type)
-        return _settle(result, method, allow_input_required=False)
+        return refuse_input(method, result)
+
+    async def _complete(
+        self,
+        method: str,
+        params: JsonObject,
+        result_type: type[ResultT],
+        options: CallOptions | None = None,
+        meta: RequestParamsMeta | None = None,
+    ) -> ResultT:
+        return refuse_input(method, await self._ask(method, params, result_type, options, meta))
 
     async def _ask(
         self,
@@ -559,7 +577,7 @@ class ClientSession:
         result_type: type[ResultT],
         options: CallOptions | None = None,
         meta: RequestParamsMeta | None = None,
-    ) -> ResultT:
+    ) -> ResultT | InputRequiredResult:
         revision = self._require_revision()
         link = self._require_link()
         given = params.get("_meta") if meta is None else _meta_to_json(meta)
@@ -632,7 +650,7 @@ def _declare(
 
 def read_result(
     method: str, result: JsonObject, result_type: type[ResultT], revision: Revision
-) -> Any:
+) -> ResultT | InputRequiredResult:
     """Read the result of a method.
 
     Basic protocol, result types: an absent one is "complete"; one that nobody declared makes
@@ -646,7 +664,7 @@ def read_result(
 
     """
     kind = result.get("resultType", "complete") if revision.has_result_type else "complete"
-    wanted: Any = result_type
+    wanted: type[ResultT | InputRequiredResult] = result_type
     if kind == "input_required" and method in METHODS and METHODS[method].may_need_input:
         wanted = InputRequiredResult
     elif kind != "complete":
@@ -657,8 +675,25 @@ def read_result(
         raise InvalidResponse(f"{method}: the server's answer is invalid: {exc}") from exc
 
 
-def _settle(result: Any, method: str, *, allow_input_required: bool) -> Any:
-    if isinstance(result, InputRequiredResult) and not allow_input_required:
+def read_discovery(result: JsonObject, revision: Revision) -> DiscoverResult:
+    """Read what ``server/discover`` answered.
+
+    Raises:
+      InvalidResponse: if it is no discovery.
+
+    """
+    method = "server/discover"
+    return refuse_input(method, read_result(method, result, DiscoverResult, revision))
+
+
+def refuse_input(method: str, result: ResultT | InputRequiredResult) -> ResultT:
+    """Return the result, if it is the complete one.
+
+    Raises:
+      InvalidResponse: if the server needs input first.
+
+    """
+    if isinstance(result, InputRequiredResult):
         raise InvalidResponse(
             f"{method}: the server needs input first; pass allow_input_required=True to answer "
             "it by hand, or call through Client"

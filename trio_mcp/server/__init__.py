@@ -40,6 +40,8 @@ for _public in (
     ServerMiddleware,
     ServerRequestContext,
     ServerSession,
+    apply_cache_hint,
+    validate_cache_hints,
 ):
     _public.__module__ = __name__
 del _public

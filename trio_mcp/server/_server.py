@@ -147,7 +147,7 @@ class Server(Service, Generic[LifespanContextT]):
         self._requests: dict[str, HandlerEntry] = {}
         self._notifications: dict[str, HandlerEntry] = {}
         self._server_info_json: dict[Revision, JsonObject] = {}
-        for method, params_type, handler in (
+        requests: tuple[tuple[str, Any, RequestHandler | None], ...] = (
             ("initialize", InitializeRequestParams, self._initialize),
             ("server/discover", RequestParams, self._discover),
             ("ping", RequestParams, on_ping or _ping),
@@ -163,13 +163,15 @@ class Server(Service, Generic[LifespanContextT]):
             ("prompts/get", GetPromptRequestParams, on_get_prompt),
             ("completion/complete", CompleteRequestParams, on_completion),
             ("logging/setLevel", SetLevelRequestParams, on_set_logging_level),
-        ):
+        )
+        for method, params_type, handler in requests:
             if handler is not None:
                 self._requests[method] = HandlerEntry(params_type, handler)
-        for method, params_type, on_notification in (
+        notifications: tuple[tuple[str, Any, NotificationHandler | None], ...] = (
             ("notifications/roots/list_changed", NotificationParams, on_roots_list_changed),
             ("notifications/progress", ProgressNotificationParams, on_progress),
-        ):
+        )
+        for method, params_type, on_notification in notifications:
             if on_notification is not None:
                 self._notifications[method] = HandlerEntry(params_type, on_notification)
 
@@ -374,4 +376,3 @@ async def _ping(ctx: ServerRequestContext[Any, Any], params: RequestParams) -> E
 
 def _limited_to(entry: HandlerEntry, revision: Revision) -> bool:
     return entry.protocol_versions is None or revision.version in entry.protocol_versions
-

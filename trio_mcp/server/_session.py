@@ -166,7 +166,9 @@ class ServerSession:
     ) -> None:
         """Send any notification of the server side."""
         del related_request_id
-        params = None if notification.params is None else encode(notification.params, self._revision)
+        params = (
+            None if notification.params is None else encode(notification.params, self._revision)
+        )
         await self._notify(notification.method, params)
 
     async def _notify(self, method: str, params: JsonObject | None) -> None:

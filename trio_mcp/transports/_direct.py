@@ -27,7 +27,7 @@ from trio_mcp._rpc._time_limit import TimeLimit
 from trio_mcp.errors import ConnectionLost, MCPError, RequestTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Coroutine, Generator
+    from collections.abc import AsyncGenerator, Coroutine, Generator
 
     from trio_mcp._rpc._service import Connection, Serving
     from trio_mcp.types._base import JsonObject
@@ -52,7 +52,10 @@ class DirectLink(Link):
         self._closed = False
 
     def join(
-        self, reverse: DirectLink, target: tuple[Serving, Connection], home: tuple[Serving, Connection]
+        self,
+        reverse: DirectLink,
+        target: tuple[Serving, Connection],
+        home: tuple[Serving, Connection],
     ) -> None:
         """Set what this direction leads to, and where reports of its requests go."""
         self._reverse, self._target, self._home = reverse, target, home
@@ -145,9 +148,7 @@ class DirectLink(Link):
 
 
 @asynccontextmanager
-async def open_direct(
-    server: Serving, client: Serving
-) -> AsyncGenerator[DirectLink, None]:
+async def open_direct(server: Serving, client: Serving) -> AsyncGenerator[DirectLink, None]:
     """Join a server and a client of this process; yields the client's link.
 
     Args:
@@ -195,7 +196,7 @@ def _run_in_own_context(handler: Coroutine[Any, Any, T]) -> Generator[Any, Any, 
         while True:
             try:
                 value = yield request
-            except BaseException as exc:
+            except BaseException as exc:  # noqa: BLE001 - handed on to the handler
                 request = context.run(handler.throw, exc)
             else:
                 request = context.run(handler.send, value)
