@@ -5,8 +5,9 @@ Names load on first use.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from trio_mcp._exports import lazy_exports
 
 if TYPE_CHECKING:
     from ._converter import decode as decode
@@ -24,24 +25,6 @@ if TYPE_CHECKING:
     from ._json import dumps as dumps
     from ._json import loads as loads
     from ._lines import LineSplitter as LineSplitter
-
-_MODULE_OF: Final = {
-    "Batch": "_envelope",
-    "DecodeError": "_decode_error",
-    "Frame": "_envelope",
-    "JsonError": "_json",
-    "LineSplitter": "_lines",
-    "Malformed": "_envelope",
-    "checked_copy": "_json",
-    "decode": "_converter",
-    "dump_message": "_envelope",
-    "dumps": "_json",
-    "encode": "_converter",
-    "loads": "_json",
-    "message_to_json": "_envelope",
-    "parse_frame": "_envelope",
-    "parse_message": "_envelope",
-}
 
 __all__ = [
     "Batch",
@@ -61,16 +44,24 @@ __all__ = [
     "parse_message",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    found = getattr(import_module(f".{module}", __name__), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "Batch": "._envelope",
+            "DecodeError": "._decode_error",
+            "Frame": "._envelope",
+            "JsonError": "._json",
+            "LineSplitter": "._lines",
+            "Malformed": "._envelope",
+            "checked_copy": "._json",
+            "decode": "._converter",
+            "dump_message": "._envelope",
+            "dumps": "._json",
+            "encode": "._converter",
+            "loads": "._json",
+            "message_to_json": "._envelope",
+            "parse_frame": "._envelope",
+            "parse_message": "._envelope",
+        },
+    )

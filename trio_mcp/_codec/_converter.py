@@ -14,11 +14,9 @@ revision's converter, so a hook that is registered there for another type is hon
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
-import attrs
 import cattrs
 
 from trio_mcp.types._base import JsonObject, JsonValue, WireModel
@@ -30,14 +28,25 @@ from trio_mcp.types.jsonrpc import (
     JSONRPCResponse,
 )
 
+from ._containers import (
+    foreign_decoder,
+    items_decoder,
+    items_encoder,
+    members_decoder,
+    members_encoder,
+    words_decoder,
+)
 from ._decode_error import DecodeError
 from ._downgrade import downgrade_for
 from ._envelope import Malformed, message_to_json, parse_message
 from ._generate import Hook, make_decoder, make_encoder
 from ._raw import PLAIN_DECODERS, PLAIN_ENCODERS
 from ._shapes import Choice, Items, Members, Named, Plain, Shape, Words, fields_of, shape_of
-from ._strict import chosen, encode_list, encode_object, encode_word, mistaken, wrong
+from ._strict import encode_word, mistaken
 from ._unions import TAGGED, by_tag, members_of, selector_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["converter_for", "decode", "encode"]
 
@@ -134,11 +143,11 @@ class _Speller:
             case Plain():
                 return PLAIN_DECODERS[shape.kind]
             case Words():
-                return _words_decoder(shape.words)
+                return words_decoder(shape.words)
             case Items():
-                return _items_decoder(self.decoder(shape.of, where))
+                return items_decoder(self.decoder(shape.of, where))
             case Members():
-                return _members_decoder(self.decoder(shape.of, where))
+                return members_decoder(self.decoder(shape.of, where))
             case Named():
                 return self._named_decoder(shape, where)
             case Choice():
@@ -146,10 +155,7 @@ class _Speller:
 
     def _named_decoder(self, shape: Named, where: str) -> Hook:
         if shape.name in TAGGED:
-            table = TAGGED[shape.name]
-            return self._union_decoder(by_tag("type", table), {
-                name: Named(name) for name in table.values()
-            })
+            return self._tagged_decoder(TAGGED[shape.name])
         loaded = shape.load()
         if not isinstance(loaded, type):
             return self.decoder(shape_of(loaded), where)
@@ -157,7 +163,7 @@ class _Speller:
         if _is_wire_type(loaded):
             made: Hook = hook
             return made
-        return _foreign_decoder(hook, loaded)
+        return foreign_decoder(hook, loaded)
 
     def _choice_decoder(self, shape: Choice, where: str) -> Hook:
         lists = [each for each in shape.of if isinstance(each, Items)]
@@ -195,7 +201,24 @@ class _Speller:
 
         return decode_member
 
-    def _make_decoder(self, cls: Any) -> Hook:
+    def _tagged_decoder(self, table: dict[str, str]) -> Hook:
+        """Read a union by its ``type``; every content block comes through here."""
+        select = by_tag("type", table)
+        hooks: dict[str, Hook] = {}
+
+        def decode_tagged(value: Any) -> Any:
+            try:
+                hook = hooks[value["type"]]
+            except (KeyError, TypeError):
+                # The first of its kind, or none at all.
+                name = select(value)
+                hook = self._named_decoder(Named(name), name)
+                hooks[value["type"]] = hook
+            return hook(value)
+
+        return decode_tagged
+
+    def _make_decoder(self, cls: Any) -> Any:
         return make_decoder(cls, fields_of(cls), self.revision, self.decoder)
 
     # Encoding.
@@ -207,7 +230,7 @@ class _Speller:
             hook = self.encoders[cls] = self.converter.get_unstructure_hook(cls)
         return hook
 
-    def _make_encoder(self, cls: Any) -> Hook:
+    def _make_encoder(self, cls: Any) -> Any:
         write = make_encoder(cls, fields_of(cls), self.revision, self.encoder)
         downgrade = downgrade_for(cls, self.revision)
         if downgrade is None:
@@ -233,9 +256,9 @@ class _Speller:
             case Words():
                 return lambda value: encode_word(value, shape.words, where)
             case Items():
-                return _items_encoder(self.encoder(shape.of, where), where)
+                return items_encoder(self.encoder(shape.of, where), where)
             case Members():
-                return _members_encoder(self.encoder(shape.of, where), where)
+                return members_encoder(self.encoder(shape.of, where), where)
             case Named() | Choice():
                 return self._union_encoder(shape, where)
 
@@ -307,84 +330,9 @@ def _decode_message(value: Any, cls: Any = None) -> Any:
     return parsed
 
 
-def _foreign_decoder(hook: Callable[[Any, Any], Any], cls: type) -> Hook:
-    """Use a hook of cattrs' own or of a user, for a class that is no wire type."""
-
-    def decode_foreign(value: Any) -> Any:
-        try:
-            return hook(value, cls)
-        except DecodeError:
-            raise
-        except Exception as exc:
-            raise DecodeError(f"a {cls.__name__}", str(exc)) from exc
-
-    return decode_foreign
-
-
-def _words_decoder(words: tuple[str, ...]) -> Hook:
-    def decode_word(value: Any) -> Any:
-        if value.__class__ is str and value in words:
-            return value
-        raise chosen(words, value)
-
-    return decode_word
-
-
-def _items_decoder(one: Hook) -> Hook:
-    def decode_items(values: Any) -> Any:
-        if values.__class__ is not list:
-            raise wrong("an array", values)
-        try:
-            return [one(each) for each in values]
-        except DecodeError:
-            # Not counted until it matters.
-            for index, each in enumerate(values):
-                try:
-                    one(each)
-                except DecodeError as exc:
-                    raise exc.inside(index) from None
-            raise
-
-    return decode_items
-
-
-def _members_decoder(one: Hook) -> Hook:
-    def decode_members(values: Any) -> Any:
-        if values.__class__ is not dict:
-            raise wrong("an object", values)
-        decoded = {}
-        for name, each in values.items():
-            try:
-                decoded[name] = one(each)
-            except DecodeError as exc:
-                raise exc.inside(name) from None
-        return decoded
-
-    return decode_members
-
-
-def _items_encoder(one: Hook, where: str) -> Hook:
-    def encode_items(values: Any) -> Any:
-        if values.__class__ is not list:
-            values = encode_list(values, where)
-        return [one(each) for each in values]
-
-    return encode_items
-
-
-def _members_encoder(one: Hook, where: str) -> Hook:
-    def encode_members(values: Any) -> Any:
-        if values.__class__ is not dict:
-            values = encode_object(values, where)
-        return {name: one(each) for name, each in values.items()}
-
-    return encode_members
-
-
 def _read_given(read: Hook, value: Any, where: str) -> Any:
     try:
         return read(value)
     except DecodeError as exc:
         exc.at(where)
         raise ValueError(str(exc)) from exc
-

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-import attrs
-
 from trio_mcp import types
 from trio_mcp.types._base import UNSET, JsonObject
 from trio_mcp.types._revisions import Revision
@@ -31,13 +29,13 @@ def downgrade_for(cls: type, revision: Revision) -> Downgrade | None:
     return None
 
 
-def _audio(block: types.AudioContent, revision: Revision) -> types.TextContent:
+def _audio(block: types.AudioContent, _revision: Revision) -> types.TextContent:
     return types.TextContent(
         text=f"[audio: {block.mime_type}]", annotations=block.annotations, meta=block.meta
     )
 
 
-def _link(block: types.ResourceLink, revision: Revision) -> types.TextContent:
+def _link(block: types.ResourceLink, _revision: Revision) -> types.TextContent:
     return types.TextContent(
         text=f"[{block.title or block.name}]({block.uri})",
         annotations=block.annotations,
@@ -45,7 +43,7 @@ def _link(block: types.ResourceLink, revision: Revision) -> types.TextContent:
     )
 
 
-def _tool_use(block: types.ToolUseContent, revision: Revision) -> types.TextContent:
+def _tool_use(block: types.ToolUseContent, _revision: Revision) -> types.TextContent:
     arguments = dumps(block.input).decode()
     return types.TextContent(text=f"[call of the tool {block.name}: {arguments}]")
 
@@ -90,10 +88,10 @@ def _structured(result: Any, revision: Revision) -> Any:
     if sayable:
         return result
     content = result.content or [types.TextContent(text=dumps(value).decode())]
-    return attrs.evolve(result, content=content, structured_content=UNSET)
+    return result.evolve(content=content, structured_content=UNSET)
 
 
-def _tool(tool: types.Tool, revision: Revision) -> types.Tool:
+def _tool(tool: types.Tool, _revision: Revision) -> types.Tool:
     """Leave out an output schema that is not of an object, and spell booleans as schemas."""
     changes: dict[str, Any] = {}
     output = tool.output_schema
@@ -103,7 +101,7 @@ def _tool(tool: types.Tool, revision: Revision) -> types.Tool:
         spelled = _without_booleans(schema)
         if spelled is not schema:
             changes[name] = spelled
-    return attrs.evolve(tool, **changes) if changes else tool
+    return tool.evolve(**changes) if changes else tool
 
 
 def _without_booleans(schema: JsonObject | None) -> JsonObject | None:
@@ -111,7 +109,7 @@ def _without_booleans(schema: JsonObject | None) -> JsonObject | None:
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if schema is None or not isinstance(properties, dict):
         return schema
-    if not any(each is True or each is False for each in properties.values()):
+    if bool not in map(type, properties.values()):
         return schema
     spelled = {
         name: {} if each is True else {"not": {}} if each is False else each
@@ -120,7 +118,7 @@ def _without_booleans(schema: JsonObject | None) -> JsonObject | None:
     return {**schema, "properties": spelled}
 
 
-def _form(params: types.ElicitRequestFormParams, revision: Revision) -> Any:
+def _form(params: types.ElicitRequestFormParams, _revision: Revision) -> Any:
     """Spell a form as 2025-06-18 does."""
     properties = params.requested_schema.get("properties")
     if not isinstance(properties, dict):
@@ -129,7 +127,7 @@ def _form(params: types.ElicitRequestFormParams, revision: Revision) -> Any:
     schema = {**params.requested_schema, "properties": spelled}
     # `$schema` came with the next revision, too.
     schema.pop("$schema", None)
-    return attrs.evolve(params, requested_schema=schema)
+    return params.evolve(requested_schema=schema)
 
 
 def _form_field(name: str, field: Any) -> Any:
@@ -149,15 +147,15 @@ def _form_field(name: str, field: Any) -> Any:
     return spelled
 
 
-def _sampling(params: types.CreateMessageRequestParams, revision: Revision) -> Any:
+def _sampling(params: types.CreateMessageRequestParams, _revision: Revision) -> Any:
     """Make a message of each block, since a message has one."""
     messages: list[types.SamplingMessage] = []
     for message in params.messages:
         if isinstance(message.content, list):
-            messages += [attrs.evolve(message, content=each) for each in message.content]
+            messages += [message.evolve(content=each) for each in message.content]
         else:
             messages.append(message)
-    return attrs.evolve(params, messages=messages)
+    return params.evolve(messages=messages)
 
 
 def _one_block(message: Any, revision: Revision) -> Any:
@@ -166,17 +164,17 @@ def _one_block(message: Any, revision: Revision) -> Any:
     if not isinstance(content, list):
         return message
     if len(content) == 1:
-        return attrs.evolve(message, content=content[0])
+        return message.evolve(content=content[0])
     text = "\n\n".join(_text_of(each, revision) for each in content)
-    return attrs.evolve(message, content=types.TextContent(text=text))
+    return message.evolve(content=types.TextContent(text=text))
 
 
-def _capabilities(capabilities: types.ClientCapabilities, revision: Revision) -> Any:
+def _capabilities(capabilities: types.ClientCapabilities, _revision: Revision) -> Any:
     """Say nothing of elicitation by URL alone, where ``{}`` would promise forms."""
     elicitation = capabilities.elicitation
     if elicitation is None or elicitation.url is None or elicitation.form is not None:
         return capabilities
-    return attrs.evolve(capabilities, elicitation=None)
+    return capabilities.evolve(elicitation=None)
 
 
 _TABLE: Final[dict[str, tuple[str, Downgrade]]] = {

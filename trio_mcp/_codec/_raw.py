@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from . import _strict
 from ._decode_error import DecodeError
 from ._strict import encode_object, mistaken, wrong
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = ["PLAIN_DECODERS", "PLAIN_ENCODERS"]
 
 
-def _as_is(value: Any, where: str = "") -> Any:
+def _as_is(value: Any, _where: str = "") -> Any:
     return value
 
 
@@ -73,7 +75,7 @@ def _encode_form_value(value: Any, where: str) -> Any:
         return value
     if isinstance(value, (list, tuple)):
         return [_strict.encode_text(each, where) for each in value]
-    mistaken(where, "str, int, float, bool or list[str]", value)
+    return mistaken(where, "str, int, float, bool or list[str]", value)
 
 
 PLAIN_DECODERS: Final[dict[str, Callable[[Any], Any]]] = {

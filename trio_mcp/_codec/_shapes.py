@@ -118,9 +118,7 @@ class Field:
 
 def fields_of(cls: type) -> list[Field]:
     """Describe the fields of a wire type, without ``extra``."""
-    return [
-        _field(cls, attribute) for attribute in attrs.fields(cls) if attribute.name != "extra"
-    ]
+    return [_field(cls, attribute) for attribute in attrs.fields(cls) if attribute.name != "extra"]
 
 
 def _field(cls: type, attribute: attrs.Attribute[Any]) -> Field:
@@ -161,7 +159,7 @@ def _evaluated(cls: type, attribute: attrs.Attribute[Any]) -> Any:
 
 
 def _declares(cls: type, name: str) -> bool:
-    own: tuple[attrs.Attribute[Any], ...] = vars(cls).get("__attrs_attrs__", ())
+    own: Any = vars(cls).get("__attrs_attrs__", ())
     return any(each.name == name and not each.inherited for each in own)
 
 

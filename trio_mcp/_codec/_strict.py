@@ -53,20 +53,20 @@ def chosen(words: tuple[str, ...], value: object, name: str | None = None) -> De
 
 
 def listing(words: tuple[str, ...]) -> str:
-    """Write some words for people: "a", "b" or "c"."""
+    """Write some words for people, as ``"a", "b" or "c"``."""
     quoted = [f'"{each}"' for each in words]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
 
 
 def decode_integer(value: Any, name: str | None = None) -> int:
-    """Take a whole number. (The caller has seen that it is no int.)"""
+    """Take a whole number; the caller has seen that it is no int."""
     if value.__class__ is float and value.is_integer():
         return int(value)
     raise wrong("an integer", value, name)
 
 
-def decode_number(value: Any, least: float | None, greatest: float | None, name: str) -> Any:
-    """Refuse what is no number within bounds. (The caller has seen that it is none.)"""
+def decode_number(value: Any, least: float | None, greatest: float | None, name: str) -> NoReturn:
+    """Refuse what the caller has seen to be no number within bounds."""
     if value.__class__ is not int and value.__class__ is not float:
         raise wrong("a number", value, name)
     raise DecodeError(f"a number from {least} to {greatest}", repr(value)).inside(name)
@@ -94,8 +94,8 @@ def encode_word(value: Any, words: tuple[str, ...], where: str) -> str:
     raise ValueError(msg)
 
 
-def encode_bool(value: Any, where: str) -> bool:
-    """Refuse what is no bool. (The caller has seen that it is none.)"""
+def encode_bool(value: Any, where: str) -> NoReturn:
+    """Refuse what the caller has seen to be no bool."""
     mistaken(where, "bool", value)
 
 

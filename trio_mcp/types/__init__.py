@@ -9,13 +9,14 @@ Names load on first use.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from trio_mcp._exports import lazy_exports
 
 if TYPE_CHECKING:
+    from ._base import UNSET as UNSET
     from ._base import JsonObject as JsonObject
     from ._base import JsonValue as JsonValue
-    from ._base import UNSET as UNSET
     from ._base import Unset as Unset
     from ._base import WireModel as WireModel
     from ._base import wire_field as wire_field
@@ -65,7 +66,9 @@ if TYPE_CHECKING:
     from ._constants import JSONRPC_VERSION as JSONRPC_VERSION
     from ._constants import LOG_LEVEL_META_KEY as LOG_LEVEL_META_KEY
     from ._constants import METHOD_NOT_FOUND as METHOD_NOT_FOUND
-    from ._constants import MISSING_REQUIRED_CLIENT_CAPABILITY as MISSING_REQUIRED_CLIENT_CAPABILITY
+    from ._constants import (
+        MISSING_REQUIRED_CLIENT_CAPABILITY as MISSING_REQUIRED_CLIENT_CAPABILITY,
+    )
     from ._constants import PARSE_ERROR as PARSE_ERROR
     from ._constants import PROTOCOL_VERSION_META_KEY as PROTOCOL_VERSION_META_KEY
     from ._constants import RELATED_TASK_META_KEY as RELATED_TASK_META_KEY
@@ -93,8 +96,12 @@ if TYPE_CHECKING:
     from ._elicitation import ElicitRequestURLParams as ElicitRequestURLParams
     from ._elicitation import ElicitResult as ElicitResult
     from ._error_data import ElicitationRequiredErrorData as ElicitationRequiredErrorData
-    from ._error_data import MissingRequiredClientCapabilityErrorData as MissingRequiredClientCapabilityErrorData
-    from ._error_data import UnsupportedProtocolVersionErrorData as UnsupportedProtocolVersionErrorData
+    from ._error_data import (
+        MissingRequiredClientCapabilityErrorData as MissingRequiredClientCapabilityErrorData,
+    )
+    from ._error_data import (
+        UnsupportedProtocolVersionErrorData as UnsupportedProtocolVersionErrorData,
+    )
     from ._icons import Icon as Icon
     from ._icons import Implementation as Implementation
     from ._input_required import InputRequest as InputRequest
@@ -104,10 +111,10 @@ if TYPE_CHECKING:
     from ._input_required import InputResponses as InputResponses
     from ._lifecycle import DiscoverRequest as DiscoverRequest
     from ._lifecycle import DiscoverResult as DiscoverResult
+    from ._lifecycle import InitializedNotification as InitializedNotification
     from ._lifecycle import InitializeRequest as InitializeRequest
     from ._lifecycle import InitializeRequestParams as InitializeRequestParams
     from ._lifecycle import InitializeResult as InitializeResult
-    from ._lifecycle import InitializedNotification as InitializedNotification
     from ._lifecycle import PingRequest as PingRequest
     from ._literals import ElicitRequestedSchema as ElicitRequestedSchema
     from ._literals import IconTheme as IconTheme
@@ -141,16 +148,20 @@ if TYPE_CHECKING:
     from ._prompts import PromptListChangedNotification as PromptListChangedNotification
     from ._prompts import PromptMessage as PromptMessage
     from ._prompts import PromptReference as PromptReference
-    from ._resource_requests import ListResourceTemplatesRequest as ListResourceTemplatesRequest
-    from ._resource_requests import ListResourceTemplatesResult as ListResourceTemplatesResult
     from ._resource_requests import ListResourcesRequest as ListResourcesRequest
     from ._resource_requests import ListResourcesResult as ListResourcesResult
+    from ._resource_requests import ListResourceTemplatesRequest as ListResourceTemplatesRequest
+    from ._resource_requests import ListResourceTemplatesResult as ListResourceTemplatesResult
     from ._resource_requests import ReadResourceRequest as ReadResourceRequest
     from ._resource_requests import ReadResourceRequestParams as ReadResourceRequestParams
     from ._resource_requests import ReadResourceResult as ReadResourceResult
-    from ._resource_requests import ResourceListChangedNotification as ResourceListChangedNotification
+    from ._resource_requests import (
+        ResourceListChangedNotification as ResourceListChangedNotification,
+    )
     from ._resource_requests import ResourceUpdatedNotification as ResourceUpdatedNotification
-    from ._resource_requests import ResourceUpdatedNotificationParams as ResourceUpdatedNotificationParams
+    from ._resource_requests import (
+        ResourceUpdatedNotificationParams as ResourceUpdatedNotificationParams,
+    )
     from ._resource_requests import SubscribeRequest as SubscribeRequest
     from ._resource_requests import SubscribeRequestParams as SubscribeRequestParams
     from ._resource_requests import UnsubscribeRequest as UnsubscribeRequest
@@ -169,8 +180,8 @@ if TYPE_CHECKING:
     from ._revisions import LATEST_PROTOCOL_VERSION as LATEST_PROTOCOL_VERSION
     from ._revisions import MODERN_PROTOCOL_VERSIONS as MODERN_PROTOCOL_VERSIONS
     from ._revisions import OLDEST_SUPPORTED_VERSION as OLDEST_SUPPORTED_VERSION
-    from ._revisions import Revision as Revision
     from ._revisions import SUPPORTED_PROTOCOL_VERSIONS as SUPPORTED_PROTOCOL_VERSIONS
+    from ._revisions import Revision as Revision
     from ._revisions import is_version_at_least as is_version_at_least
     from ._revisions import revision_for as revision_for
     from ._roots import ListRootsRequest as ListRootsRequest
@@ -190,10 +201,16 @@ if TYPE_CHECKING:
     from ._sampling import ToolResultContent as ToolResultContent
     from ._sampling import ToolUseContent as ToolUseContent
     from ._subscriptions import SubscriptionFilter as SubscriptionFilter
-    from ._subscriptions import SubscriptionsAcknowledgedNotification as SubscriptionsAcknowledgedNotification
-    from ._subscriptions import SubscriptionsAcknowledgedNotificationParams as SubscriptionsAcknowledgedNotificationParams
+    from ._subscriptions import (
+        SubscriptionsAcknowledgedNotification as SubscriptionsAcknowledgedNotification,
+    )
+    from ._subscriptions import (
+        SubscriptionsAcknowledgedNotificationParams as SubscriptionsAcknowledgedNotificationParams,
+    )
     from ._subscriptions import SubscriptionsListenRequest as SubscriptionsListenRequest
-    from ._subscriptions import SubscriptionsListenRequestParams as SubscriptionsListenRequestParams
+    from ._subscriptions import (
+        SubscriptionsListenRequestParams as SubscriptionsListenRequestParams,
+    )
     from ._subscriptions import SubscriptionsListenResult as SubscriptionsListenResult
     from ._task_capabilities import ClientTasksCapability as ClientTasksCapability
     from ._task_capabilities import ClientTasksRequestsCapability as ClientTasksRequestsCapability
@@ -201,7 +218,9 @@ if TYPE_CHECKING:
     from ._task_capabilities import ServerTasksRequestsCapability as ServerTasksRequestsCapability
     from ._task_capabilities import TasksCallCapability as TasksCallCapability
     from ._task_capabilities import TasksCancelCapability as TasksCancelCapability
-    from ._task_capabilities import TasksCreateElicitationCapability as TasksCreateElicitationCapability
+    from ._task_capabilities import (
+        TasksCreateElicitationCapability as TasksCreateElicitationCapability,
+    )
     from ._task_capabilities import TasksCreateMessageCapability as TasksCreateMessageCapability
     from ._task_capabilities import TasksElicitationCapability as TasksElicitationCapability
     from ._task_capabilities import TasksListCapability as TasksListCapability
@@ -245,310 +264,47 @@ if TYPE_CHECKING:
     from .jsonrpc import JSONRPCNotification as JSONRPCNotification
     from .jsonrpc import JSONRPCRequest as JSONRPCRequest
     from .jsonrpc import JSONRPCResponse as JSONRPCResponse
-
-_MODULES: Final = {
-    "_base": (
-        "JsonObject",
-        "JsonValue",
-        "UNSET",
-        "Unset",
-        "WireModel",
-        "wire_field",
-        "wire_model",
-    ),
-    "_capabilities": (
-        "ClientCapabilities",
-        "CompletionsCapability",
-        "ElicitationCapability",
-        "FormElicitationCapability",
-        "LoggingCapability",
-        "PromptsCapability",
-        "ResourcesCapability",
-        "RootsCapability",
-        "SamplingCapability",
-        "SamplingContextCapability",
-        "SamplingToolsCapability",
-        "ServerCapabilities",
-        "ToolsCapability",
-        "UrlElicitationCapability",
-    ),
-    "_common": (
-        "BaseMetadata",
-        "CacheableResult",
-        "EmptyResult",
-        "InputResponseRequestParams",
-        "Notification",
-        "NotificationParams",
-        "PaginatedRequest",
-        "PaginatedRequestParams",
-        "PaginatedResult",
-        "Request",
-        "RequestParams",
-        "RequestParamsMeta",
-        "Result",
-    ),
-    "_completion": (
-        "CompleteRequest",
-        "CompleteRequestParams",
-        "CompleteResult",
-        "Completion",
-        "CompletionArgument",
-        "CompletionContext",
-    ),
-    "_constants": (
-        "CLIENT_CAPABILITIES_META_KEY",
-        "CLIENT_INFO_META_KEY",
-        "CONNECTION_CLOSED",
-        "CORE_RESULT_TYPES",
-        "DEFAULT_NEGOTIATED_VERSION",
-        "HEADER_MISMATCH",
-        "INTERNAL_ERROR",
-        "INVALID_PARAMS",
-        "INVALID_REQUEST",
-        "JSONRPC_VERSION",
-        "LOG_LEVEL_META_KEY",
-        "METHOD_NOT_FOUND",
-        "MISSING_REQUIRED_CLIENT_CAPABILITY",
-        "PARSE_ERROR",
-        "PROTOCOL_VERSION_META_KEY",
-        "RELATED_TASK_META_KEY",
-        "REQUEST_TIMEOUT",
-        "RESOURCE_NOT_FOUND",
-        "SERVER_BUSY",
-        "SERVER_INFO_META_KEY",
-        "SUBSCRIPTION_ID_META_KEY",
-        "UNSUPPORTED_PROTOCOL_VERSION",
-        "URL_ELICITATION_REQUIRED",
-    ),
-    "_content": (
-        "Annotations",
-        "AudioContent",
-        "BlobResourceContents",
-        "EmbeddedResource",
-        "ImageContent",
-        "ResourceContents",
-        "TextContent",
-        "TextResourceContents",
-    ),
-    "_content_block": (
-        "ContentBlock",
-    ),
-    "_elicitation": (
-        "ElicitCompleteNotification",
-        "ElicitCompleteNotificationParams",
-        "ElicitRequest",
-        "ElicitRequestFormParams",
-        "ElicitRequestParams",
-        "ElicitRequestURLParams",
-        "ElicitResult",
-    ),
-    "_error_data": (
-        "ElicitationRequiredErrorData",
-        "MissingRequiredClientCapabilityErrorData",
-        "UnsupportedProtocolVersionErrorData",
-    ),
-    "_icons": (
-        "Icon",
-        "Implementation",
-    ),
-    "_input_required": (
-        "InputRequest",
-        "InputRequests",
-        "InputRequiredResult",
-        "InputResponse",
-        "InputResponses",
-    ),
-    "_lifecycle": (
-        "DiscoverRequest",
-        "DiscoverResult",
-        "InitializeRequest",
-        "InitializeRequestParams",
-        "InitializeResult",
-        "InitializedNotification",
-        "PingRequest",
-    ),
-    "_literals": (
-        "ElicitRequestedSchema",
-        "IconTheme",
-        "IncludeContext",
-        "LoggingLevel",
-        "ProgressToken",
-        "RequestId",
-        "ResultType",
-        "Role",
-        "SamplingRole",
-        "StopReason",
-        "TaskStatus",
-    ),
-    "_logging": (
-        "LoggingMessageNotification",
-        "LoggingMessageNotificationParams",
-        "SetLevelRequest",
-        "SetLevelRequestParams",
-    ),
-    "_methods": (
-        "METHODS",
-        "Method",
-        "Side",
-    ),
-    "_notices": (
-        "CancelledNotification",
-        "CancelledNotificationParams",
-        "ProgressNotification",
-        "ProgressNotificationParams",
-    ),
-    "_prompts": (
-        "GetPromptRequest",
-        "GetPromptRequestParams",
-        "GetPromptResult",
-        "ListPromptsRequest",
-        "ListPromptsResult",
-        "Prompt",
-        "PromptArgument",
-        "PromptListChangedNotification",
-        "PromptMessage",
-        "PromptReference",
-    ),
-    "_resource_requests": (
-        "ListResourceTemplatesRequest",
-        "ListResourceTemplatesResult",
-        "ListResourcesRequest",
-        "ListResourcesResult",
-        "ReadResourceRequest",
-        "ReadResourceRequestParams",
-        "ReadResourceResult",
-        "ResourceListChangedNotification",
-        "ResourceUpdatedNotification",
-        "ResourceUpdatedNotificationParams",
-        "SubscribeRequest",
-        "SubscribeRequestParams",
-        "UnsubscribeRequest",
-        "UnsubscribeRequestParams",
-    ),
-    "_resources": (
-        "Resource",
-        "ResourceLink",
-        "ResourceTemplate",
-        "ResourceTemplateReference",
-    ),
-    "_revisions": (
-        "HANDSHAKE_PROTOCOL_VERSIONS",
-        "KNOWN_PROTOCOL_VERSIONS",
-        "KNOWN_REVISIONS",
-        "LATEST_HANDSHAKE",
-        "LATEST_HANDSHAKE_VERSION",
-        "LATEST_MODERN",
-        "LATEST_MODERN_VERSION",
-        "LATEST_PROTOCOL_VERSION",
-        "MODERN_PROTOCOL_VERSIONS",
-        "OLDEST_SUPPORTED_VERSION",
-        "Revision",
-        "SUPPORTED_PROTOCOL_VERSIONS",
-        "is_version_at_least",
-        "revision_for",
-    ),
-    "_roots": (
-        "ListRootsRequest",
-        "ListRootsResult",
-        "Root",
-        "RootsListChangedNotification",
-    ),
-    "_sampling": (
-        "CreateMessageRequest",
-        "CreateMessageRequestParams",
-        "CreateMessageResult",
-        "CreateMessageResultWithTools",
-        "ModelHint",
-        "ModelPreferences",
-        "SamplingContent",
-        "SamplingMessage",
-        "SamplingMessageContentBlock",
-        "ToolChoice",
-        "ToolResultContent",
-        "ToolUseContent",
-    ),
-    "_subscriptions": (
-        "SubscriptionFilter",
-        "SubscriptionsAcknowledgedNotification",
-        "SubscriptionsAcknowledgedNotificationParams",
-        "SubscriptionsListenRequest",
-        "SubscriptionsListenRequestParams",
-        "SubscriptionsListenResult",
-    ),
-    "_task_capabilities": (
-        "ClientTasksCapability",
-        "ClientTasksRequestsCapability",
-        "ServerTasksCapability",
-        "ServerTasksRequestsCapability",
-        "TasksCallCapability",
-        "TasksCancelCapability",
-        "TasksCreateElicitationCapability",
-        "TasksCreateMessageCapability",
-        "TasksElicitationCapability",
-        "TasksListCapability",
-        "TasksSamplingCapability",
-        "TasksToolsCapability",
-    ),
-    "_tasks": (
-        "CancelTaskRequest",
-        "CancelTaskRequestParams",
-        "CancelTaskResult",
-        "CreateTaskResult",
-        "GetTaskPayloadRequest",
-        "GetTaskPayloadRequestParams",
-        "GetTaskPayloadResult",
-        "GetTaskRequest",
-        "GetTaskRequestParams",
-        "GetTaskResult",
-        "ListTasksRequest",
-        "ListTasksResult",
-        "RelatedTaskMetadata",
-        "Task",
-        "TaskMetadata",
-        "TaskStatusNotification",
-        "TaskStatusNotificationParams",
-    ),
-    "_tools": (
-        "CallToolRequest",
-        "CallToolRequestParams",
-        "CallToolResult",
-        "ListToolsRequest",
-        "ListToolsResult",
-        "Tool",
-        "ToolAnnotations",
-        "ToolExecution",
-        "ToolListChangedNotification",
-    ),
-    "_unions": (
-        "ClientNotification",
-        "ClientRequest",
-        "ClientResult",
-        "ServerNotification",
-        "ServerRequest",
-        "ServerResult",
-    ),
-    "jsonrpc": (
-        "ErrorData",
-        "JSONRPCError",
-        "JSONRPCMessage",
-        "JSONRPCNotification",
-        "JSONRPCRequest",
-        "JSONRPCResponse",
-    ),
-}
-"""Where each name lives."""
-
-_MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}
-
 __all__ = [
-    "Annotations",
-    "AudioContent",
-    "BaseMetadata",
-    "BlobResourceContents",
     "CLIENT_CAPABILITIES_META_KEY",
     "CLIENT_INFO_META_KEY",
     "CONNECTION_CLOSED",
     "CORE_RESULT_TYPES",
+    "DEFAULT_NEGOTIATED_VERSION",
+    "HANDSHAKE_PROTOCOL_VERSIONS",
+    "HEADER_MISMATCH",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "JSONRPC_VERSION",
+    "KNOWN_PROTOCOL_VERSIONS",
+    "KNOWN_REVISIONS",
+    "LATEST_HANDSHAKE",
+    "LATEST_HANDSHAKE_VERSION",
+    "LATEST_MODERN",
+    "LATEST_MODERN_VERSION",
+    "LATEST_PROTOCOL_VERSION",
+    "LOG_LEVEL_META_KEY",
+    "METHODS",
+    "METHOD_NOT_FOUND",
+    "MISSING_REQUIRED_CLIENT_CAPABILITY",
+    "MODERN_PROTOCOL_VERSIONS",
+    "OLDEST_SUPPORTED_VERSION",
+    "PARSE_ERROR",
+    "PROTOCOL_VERSION_META_KEY",
+    "RELATED_TASK_META_KEY",
+    "REQUEST_TIMEOUT",
+    "RESOURCE_NOT_FOUND",
+    "SERVER_BUSY",
+    "SERVER_INFO_META_KEY",
+    "SUBSCRIPTION_ID_META_KEY",
+    "SUPPORTED_PROTOCOL_VERSIONS",
+    "UNSET",
+    "UNSUPPORTED_PROTOCOL_VERSION",
+    "URL_ELICITATION_REQUIRED",
+    "Annotations",
+    "AudioContent",
+    "BaseMetadata",
+    "BlobResourceContents",
     "CacheableResult",
     "CallToolRequest",
     "CallToolRequestParams",
@@ -577,7 +333,6 @@ __all__ = [
     "CreateMessageResult",
     "CreateMessageResultWithTools",
     "CreateTaskResult",
-    "DEFAULT_NEGOTIATED_VERSION",
     "DiscoverRequest",
     "DiscoverResult",
     "ElicitCompleteNotification",
@@ -603,11 +358,6 @@ __all__ = [
     "GetTaskRequest",
     "GetTaskRequestParams",
     "GetTaskResult",
-    "HANDSHAKE_PROTOCOL_VERSIONS",
-    "HEADER_MISMATCH",
-    "INTERNAL_ERROR",
-    "INVALID_PARAMS",
-    "INVALID_REQUEST",
     "Icon",
     "IconTheme",
     "ImageContent",
@@ -628,17 +378,8 @@ __all__ = [
     "JSONRPCNotification",
     "JSONRPCRequest",
     "JSONRPCResponse",
-    "JSONRPC_VERSION",
     "JsonObject",
     "JsonValue",
-    "KNOWN_PROTOCOL_VERSIONS",
-    "KNOWN_REVISIONS",
-    "LATEST_HANDSHAKE",
-    "LATEST_HANDSHAKE_VERSION",
-    "LATEST_MODERN",
-    "LATEST_MODERN_VERSION",
-    "LATEST_PROTOCOL_VERSION",
-    "LOG_LEVEL_META_KEY",
     "ListPromptsRequest",
     "ListPromptsResult",
     "ListResourceTemplatesRequest",
@@ -655,19 +396,12 @@ __all__ = [
     "LoggingLevel",
     "LoggingMessageNotification",
     "LoggingMessageNotificationParams",
-    "METHODS",
-    "METHOD_NOT_FOUND",
-    "MISSING_REQUIRED_CLIENT_CAPABILITY",
-    "MODERN_PROTOCOL_VERSIONS",
     "Method",
     "MissingRequiredClientCapabilityErrorData",
     "ModelHint",
     "ModelPreferences",
     "Notification",
     "NotificationParams",
-    "OLDEST_SUPPORTED_VERSION",
-    "PARSE_ERROR",
-    "PROTOCOL_VERSION_META_KEY",
     "PaginatedRequest",
     "PaginatedRequestParams",
     "PaginatedResult",
@@ -681,9 +415,6 @@ __all__ = [
     "PromptMessage",
     "PromptReference",
     "PromptsCapability",
-    "RELATED_TASK_META_KEY",
-    "REQUEST_TIMEOUT",
-    "RESOURCE_NOT_FOUND",
     "ReadResourceRequest",
     "ReadResourceRequestParams",
     "ReadResourceResult",
@@ -708,10 +439,6 @@ __all__ = [
     "Root",
     "RootsCapability",
     "RootsListChangedNotification",
-    "SERVER_BUSY",
-    "SERVER_INFO_META_KEY",
-    "SUBSCRIPTION_ID_META_KEY",
-    "SUPPORTED_PROTOCOL_VERSIONS",
     "SamplingCapability",
     "SamplingContent",
     "SamplingContextCapability",
@@ -760,9 +487,6 @@ __all__ = [
     "ToolResultContent",
     "ToolUseContent",
     "ToolsCapability",
-    "UNSET",
-    "UNSUPPORTED_PROTOCOL_VERSION",
-    "URL_ELICITATION_REQUIRED",
     "Unset",
     "UnsubscribeRequest",
     "UnsubscribeRequestParams",
@@ -775,16 +499,295 @@ __all__ = [
     "wire_model",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    found = getattr(import_module(f".{module}", __name__), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:
+    _HOMES: Final = {
+        "_base": (
+            "JsonObject",
+            "JsonValue",
+            "UNSET",
+            "Unset",
+            "WireModel",
+            "wire_field",
+            "wire_model",
+        ),
+        "_capabilities": (
+            "ClientCapabilities",
+            "CompletionsCapability",
+            "ElicitationCapability",
+            "FormElicitationCapability",
+            "LoggingCapability",
+            "PromptsCapability",
+            "ResourcesCapability",
+            "RootsCapability",
+            "SamplingCapability",
+            "SamplingContextCapability",
+            "SamplingToolsCapability",
+            "ServerCapabilities",
+            "ToolsCapability",
+            "UrlElicitationCapability",
+        ),
+        "_common": (
+            "BaseMetadata",
+            "CacheableResult",
+            "EmptyResult",
+            "InputResponseRequestParams",
+            "Notification",
+            "NotificationParams",
+            "PaginatedRequest",
+            "PaginatedRequestParams",
+            "PaginatedResult",
+            "Request",
+            "RequestParams",
+            "RequestParamsMeta",
+            "Result",
+        ),
+        "_completion": (
+            "CompleteRequest",
+            "CompleteRequestParams",
+            "CompleteResult",
+            "Completion",
+            "CompletionArgument",
+            "CompletionContext",
+        ),
+        "_constants": (
+            "CLIENT_CAPABILITIES_META_KEY",
+            "CLIENT_INFO_META_KEY",
+            "CONNECTION_CLOSED",
+            "CORE_RESULT_TYPES",
+            "DEFAULT_NEGOTIATED_VERSION",
+            "HEADER_MISMATCH",
+            "INTERNAL_ERROR",
+            "INVALID_PARAMS",
+            "INVALID_REQUEST",
+            "JSONRPC_VERSION",
+            "LOG_LEVEL_META_KEY",
+            "METHOD_NOT_FOUND",
+            "MISSING_REQUIRED_CLIENT_CAPABILITY",
+            "PARSE_ERROR",
+            "PROTOCOL_VERSION_META_KEY",
+            "RELATED_TASK_META_KEY",
+            "REQUEST_TIMEOUT",
+            "RESOURCE_NOT_FOUND",
+            "SERVER_BUSY",
+            "SERVER_INFO_META_KEY",
+            "SUBSCRIPTION_ID_META_KEY",
+            "UNSUPPORTED_PROTOCOL_VERSION",
+            "URL_ELICITATION_REQUIRED",
+        ),
+        "_content": (
+            "Annotations",
+            "AudioContent",
+            "BlobResourceContents",
+            "EmbeddedResource",
+            "ImageContent",
+            "ResourceContents",
+            "TextContent",
+            "TextResourceContents",
+        ),
+        "_content_block": ("ContentBlock",),
+        "_elicitation": (
+            "ElicitCompleteNotification",
+            "ElicitCompleteNotificationParams",
+            "ElicitRequest",
+            "ElicitRequestFormParams",
+            "ElicitRequestParams",
+            "ElicitRequestURLParams",
+            "ElicitResult",
+        ),
+        "_error_data": (
+            "ElicitationRequiredErrorData",
+            "MissingRequiredClientCapabilityErrorData",
+            "UnsupportedProtocolVersionErrorData",
+        ),
+        "_icons": (
+            "Icon",
+            "Implementation",
+        ),
+        "_input_required": (
+            "InputRequest",
+            "InputRequests",
+            "InputRequiredResult",
+            "InputResponse",
+            "InputResponses",
+        ),
+        "_lifecycle": (
+            "DiscoverRequest",
+            "DiscoverResult",
+            "InitializeRequest",
+            "InitializeRequestParams",
+            "InitializeResult",
+            "InitializedNotification",
+            "PingRequest",
+        ),
+        "_literals": (
+            "ElicitRequestedSchema",
+            "IconTheme",
+            "IncludeContext",
+            "LoggingLevel",
+            "ProgressToken",
+            "RequestId",
+            "ResultType",
+            "Role",
+            "SamplingRole",
+            "StopReason",
+            "TaskStatus",
+        ),
+        "_logging": (
+            "LoggingMessageNotification",
+            "LoggingMessageNotificationParams",
+            "SetLevelRequest",
+            "SetLevelRequestParams",
+        ),
+        "_methods": (
+            "METHODS",
+            "Method",
+            "Side",
+        ),
+        "_notices": (
+            "CancelledNotification",
+            "CancelledNotificationParams",
+            "ProgressNotification",
+            "ProgressNotificationParams",
+        ),
+        "_prompts": (
+            "GetPromptRequest",
+            "GetPromptRequestParams",
+            "GetPromptResult",
+            "ListPromptsRequest",
+            "ListPromptsResult",
+            "Prompt",
+            "PromptArgument",
+            "PromptListChangedNotification",
+            "PromptMessage",
+            "PromptReference",
+        ),
+        "_resource_requests": (
+            "ListResourceTemplatesRequest",
+            "ListResourceTemplatesResult",
+            "ListResourcesRequest",
+            "ListResourcesResult",
+            "ReadResourceRequest",
+            "ReadResourceRequestParams",
+            "ReadResourceResult",
+            "ResourceListChangedNotification",
+            "ResourceUpdatedNotification",
+            "ResourceUpdatedNotificationParams",
+            "SubscribeRequest",
+            "SubscribeRequestParams",
+            "UnsubscribeRequest",
+            "UnsubscribeRequestParams",
+        ),
+        "_resources": (
+            "Resource",
+            "ResourceLink",
+            "ResourceTemplate",
+            "ResourceTemplateReference",
+        ),
+        "_revisions": (
+            "HANDSHAKE_PROTOCOL_VERSIONS",
+            "KNOWN_PROTOCOL_VERSIONS",
+            "KNOWN_REVISIONS",
+            "LATEST_HANDSHAKE",
+            "LATEST_HANDSHAKE_VERSION",
+            "LATEST_MODERN",
+            "LATEST_MODERN_VERSION",
+            "LATEST_PROTOCOL_VERSION",
+            "MODERN_PROTOCOL_VERSIONS",
+            "OLDEST_SUPPORTED_VERSION",
+            "Revision",
+            "SUPPORTED_PROTOCOL_VERSIONS",
+            "is_version_at_least",
+            "revision_for",
+        ),
+        "_roots": (
+            "ListRootsRequest",
+            "ListRootsResult",
+            "Root",
+            "RootsListChangedNotification",
+        ),
+        "_sampling": (
+            "CreateMessageRequest",
+            "CreateMessageRequestParams",
+            "CreateMessageResult",
+            "CreateMessageResultWithTools",
+            "ModelHint",
+            "ModelPreferences",
+            "SamplingContent",
+            "SamplingMessage",
+            "SamplingMessageContentBlock",
+            "ToolChoice",
+            "ToolResultContent",
+            "ToolUseContent",
+        ),
+        "_subscriptions": (
+            "SubscriptionFilter",
+            "SubscriptionsAcknowledgedNotification",
+            "SubscriptionsAcknowledgedNotificationParams",
+            "SubscriptionsListenRequest",
+            "SubscriptionsListenRequestParams",
+            "SubscriptionsListenResult",
+        ),
+        "_task_capabilities": (
+            "ClientTasksCapability",
+            "ClientTasksRequestsCapability",
+            "ServerTasksCapability",
+            "ServerTasksRequestsCapability",
+            "TasksCallCapability",
+            "TasksCancelCapability",
+            "TasksCreateElicitationCapability",
+            "TasksCreateMessageCapability",
+            "TasksElicitationCapability",
+            "TasksListCapability",
+            "TasksSamplingCapability",
+            "TasksToolsCapability",
+        ),
+        "_tasks": (
+            "CancelTaskRequest",
+            "CancelTaskRequestParams",
+            "CancelTaskResult",
+            "CreateTaskResult",
+            "GetTaskPayloadRequest",
+            "GetTaskPayloadRequestParams",
+            "GetTaskPayloadResult",
+            "GetTaskRequest",
+            "GetTaskRequestParams",
+            "GetTaskResult",
+            "ListTasksRequest",
+            "ListTasksResult",
+            "RelatedTaskMetadata",
+            "Task",
+            "TaskMetadata",
+            "TaskStatusNotification",
+            "TaskStatusNotificationParams",
+        ),
+        "_tools": (
+            "CallToolRequest",
+            "CallToolRequestParams",
+            "CallToolResult",
+            "ListToolsRequest",
+            "ListToolsResult",
+            "Tool",
+            "ToolAnnotations",
+            "ToolExecution",
+            "ToolListChangedNotification",
+        ),
+        "_unions": (
+            "ClientNotification",
+            "ClientRequest",
+            "ClientResult",
+            "ServerNotification",
+            "ServerRequest",
+            "ServerResult",
+        ),
+        "jsonrpc": (
+            "ErrorData",
+            "JSONRPCError",
+            "JSONRPCMessage",
+            "JSONRPCNotification",
+            "JSONRPCRequest",
+            "JSONRPCResponse",
+        ),
+    }
+    __getattr__, __dir__ = lazy_exports(
+        __name__, {name: f".{home}" for home, names in _HOMES.items() for name in names}
+    )

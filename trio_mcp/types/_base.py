@@ -7,7 +7,18 @@ Wire types are attrs classes whose fields say in their metadata how revisions sp
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, dataclass_transform, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+    overload,
+)
 
 import attrs
 
@@ -154,7 +165,16 @@ class WireModel(_Layout):
     wire_since: ClassVar[str | None] = None
     """The first revision that has this class, None for all."""
 
+    if TYPE_CHECKING:
+        # So that checkers take `attrs.fields` and its like of wire types.
+        __attrs_attrs__: ClassVar[tuple[attrs.Attribute[Any], ...]]
+
     extra: JsonObject = wire_field(factory=dict)
+
+    def evolve(self, **changes: Any) -> Self:
+        """Return a copy with some attributes changed, checked as on construction."""
+        copied: Self = attrs.evolve(self, **changes)  # type: ignore[misc]  # unknown to its plugin
+        return copied
 
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NotRequired, TypedDict, TypeVar
 
 from ._base import JsonObject, WireModel, wire_field, wire_model
-from ._literals import ProgressToken
 
 if TYPE_CHECKING:
     from ._input_required import InputResponses
-    from ._literals import ResultType
+    from ._literals import ProgressToken, ResultType
 
 __all__ = [
     "BaseMetadata",
@@ -149,9 +148,7 @@ class CacheableResult(_ListLayout):
 class EmptyResult(Result):
     """It worked, and there is nothing to say."""
 
-    result_type: ResultType | None = wire_field(
-        default=None, since="2026-07-28", foreign="extra"
-    )
+    result_type: ResultType | None = wire_field(default=None, since="2026-07-28", foreign="extra")
     """None is written as "complete" where the revision wants a word."""
 
 

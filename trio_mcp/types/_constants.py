@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final
 
 __all__ = [
     "CLIENT_CAPABILITIES_META_KEY",
@@ -30,7 +30,7 @@ __all__ = [
     "URL_ELICITATION_REQUIRED",
 ]
 
-JSONRPC_VERSION: Final[Literal["2.0"]] = "2.0"
+JSONRPC_VERSION: Final = "2.0"
 
 DEFAULT_NEGOTIATED_VERSION: Final = "2025-03-26"
 """What an HTTP request without ``MCP-Protocol-Version`` speaks, older era."""

@@ -132,9 +132,7 @@ class ResourceUpdatedNotificationParams(NotificationParams):
 
 @wire_model
 class ResourceUpdatedNotification(
-    Notification[
-        ResourceUpdatedNotificationParams, Literal["notifications/resources/updated"]
-    ]
+    Notification[ResourceUpdatedNotificationParams, Literal["notifications/resources/updated"]]
 ):
     method: Literal["notifications/resources/updated"] = wire_field(
         default="notifications/resources/updated", always=True

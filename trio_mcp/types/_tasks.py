@@ -1,4 +1,4 @@
-"""The experimental tasks of 2025-11-25. (Those of 2026-07-28 are an extension.)"""
+"""The experimental tasks of 2025-11-25; those of 2026-07-28 are an extension."""
 
 from __future__ import annotations
 

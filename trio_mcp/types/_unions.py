@@ -94,7 +94,11 @@ ClientNotification: TypeAlias = (
 """What a client tells."""
 
 ClientResult: TypeAlias = (
-    EmptyResult | CreateMessageResult | CreateMessageResultWithTools | ListRootsResult | ElicitResult
+    EmptyResult
+    | CreateMessageResult
+    | CreateMessageResultWithTools
+    | ListRootsResult
+    | ElicitResult
 )
 """What a client answers."""
 

@@ -6,19 +6,21 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, dataclass_transform
 
 import attrs
 
-from ._constants import CONNECTION_CLOSED as CONNECTION_CLOSED
-from ._constants import HEADER_MISMATCH as HEADER_MISMATCH
-from ._constants import INTERNAL_ERROR as INTERNAL_ERROR
-from ._constants import INVALID_PARAMS as INVALID_PARAMS
-from ._constants import INVALID_REQUEST as INVALID_REQUEST
-from ._constants import JSONRPC_VERSION as JSONRPC_VERSION
-from ._constants import METHOD_NOT_FOUND as METHOD_NOT_FOUND
-from ._constants import MISSING_REQUIRED_CLIENT_CAPABILITY as MISSING_REQUIRED_CLIENT_CAPABILITY
-from ._constants import PARSE_ERROR as PARSE_ERROR
-from ._constants import REQUEST_TIMEOUT as REQUEST_TIMEOUT
-from ._constants import UNSUPPORTED_PROTOCOL_VERSION as UNSUPPORTED_PROTOCOL_VERSION
-from ._constants import URL_ELICITATION_REQUIRED as URL_ELICITATION_REQUIRED
-from ._literals import RequestId as RequestId
+from ._constants import (
+    CONNECTION_CLOSED,
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    JSONRPC_VERSION,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    PARSE_ERROR,
+    REQUEST_TIMEOUT,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    URL_ELICITATION_REQUIRED,
+)
+from ._literals import RequestId
 
 __all__ = [
     "CONNECTION_CLOSED",
