@@ -197,7 +197,7 @@ def to_content(value: Any) -> list[ContentBlock]:
 
 
 def _is_listing(value: Any) -> TypeGuard[Sequence[Any]]:
-    return isinstance(value, (list, tuple)) and not hasattr(value, "_fields")  # a NamedTuple
+    return not hasattr(value, "_fields") and isinstance(value, (list, tuple))  # a NamedTuple
 
 
 def _block(value: Any) -> ContentBlock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import re
 from collections import abc, deque
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
 
 from trio_mcp._codec._schema import describe_value
 
@@ -191,11 +191,14 @@ def _write_members(write: Conversion | None) -> Conversion:
         return to_json
 
     def unstructure(value: Any) -> Any:
-        if not isinstance(value, abc.Mapping):
+        if not is_mapping(value):
             return to_json(value)
-        members: Mapping[Any, Any] = value
         if write is None:
-            return dict(members)
-        return {name: write(member) for name, member in members.items()}
+            return dict(value)
+        return {name: write(member) for name, member in value.items()}
 
     return unstructure
+
+
+def is_mapping(value: Any) -> TypeGuard[Mapping[Any, Any]]:
+    return isinstance(value, abc.Mapping)
