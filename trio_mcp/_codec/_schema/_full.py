@@ -94,7 +94,13 @@ class FullEngine:
         """Whether a value fits."""
         if self._is_recursive and _is_deep(value):
             return False
-        return self._is_valid(value)
+        try:
+            return self._is_valid(value)
+        except ValueError:
+            # It copies items that have to differ, and refuses to copy more than 250 levels.
+            if _is_deep(value):
+                return False
+            raise
 
     def violations(self, value: JsonValue, limit: int) -> list[Violation]:
         """What is wrong with a value that does not fit: at least one thing."""

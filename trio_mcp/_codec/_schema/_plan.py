@@ -45,11 +45,15 @@ _ANNOTATIONS: Final[dict[str, type | None]] = {
 }
 _DEFINITIONS: Final = ("$defs", "definitions")
 
-# Linear in Python's backtracking engine, ASCII only, and the same in ECMA-262 and in Python.
+# ASCII only, and the same in ECMA-262 and in Python. Linear in Python's backtracking engine: at
+# most one repetition of variable length, and that only where the match can begin at one place.
+_CLASS: Final = r"\[(?:a-z|A-Z|0-9|a-f|A-F|[A-Za-z0-9_ ])+-?\]"
+_ATOMS: Final = rf"(?:[A-Za-z0-9 _:/@,#=~!-]|\\[.\-/]|{_CLASS}(?:\{{\d{{1,3}}\}})?)*"
 _SIMPLE_PATTERN: Final = re.compile(
-    r"\^?(?:[A-Za-z0-9 _:/@,#=~!-]|\\[.\-/]"
-    r"|\[[A-Za-z0-9_ -]+\](?:\{\d{1,3}(?:,\d{0,3})?\}|[+*?])?)*\$?\Z"
+    rf"\^{_ATOMS}(?:{_CLASS}(?:\{{(\d{{1,3}}),(\d{{0,3}})\}}|[+*?]){_ATOMS})?\$?\Z"
+    rf"|{_ATOMS}\$?\Z"
 )
+_MAX_PATTERN_LENGTH: Final = 200
 _LOCAL_REFERENCE: Final = re.compile(r"#/(\$defs|definitions)/([A-Za-z0-9_.-]+)\Z")
 
 # Generated code nests as the schema does; CPython allows 20 blocks and 100 indents.
@@ -281,7 +285,10 @@ def _const(_: str, value: JsonValue) -> JsonValue:
 
 
 def _pattern(_: str, value: JsonValue) -> str:
-    if not isinstance(value, str) or not _SIMPLE_PATTERN.match(value):
+    if not isinstance(value, str) or len(value) > _MAX_PATTERN_LENGTH:
+        raise _NotFast("a long pattern")
+    match = _SIMPLE_PATTERN.match(value)
+    if match is None or (match[2] and int(match[1]) > int(match[2])):
         raise _NotFast("a pattern that is not simple")
     return value
 
