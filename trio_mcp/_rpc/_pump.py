@@ -49,6 +49,5 @@ async def run_logged(callback: Callable[[], Awaitable[None]]) -> None:
     """Run a callback for a notification; its failure is logged with its traceback."""
     try:
         await callback()
-    except Exception:
-        # Nobody waits for it who could be told.
+    except Exception:  # noqa: BLE001 - nobody waits for it who could be told
         logger.exception("The handler of a notification failed")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trio_mcp.types import RequestId
     from trio_mcp.types._base import JsonObject
 
-    from ._server import InitializationOptions
+    from ._server import InitializationOptions, Server
     from ._session import ServerSession
 
 LifespanContextT = TypeVar("LifespanContextT", default=Any)
@@ -29,6 +29,7 @@ class ServerRequestContext(Generic[LifespanContextT, RequestT]):
     ``await call_next(attrs.evolve(ctx, params=...))``.
 
     Attributes:
+      server: The server that handles it.
       session: The way to the client that asked.
       lifespan_context: What the server's lifespan yielded.
       protocol_version: The revision of this request.
@@ -42,6 +43,7 @@ class ServerRequestContext(Generic[LifespanContextT, RequestT]):
 
     """
 
+    server: Server[LifespanContextT]
     session: ServerSession
     lifespan_context: LifespanContextT
     protocol_version: str

@@ -148,8 +148,8 @@ class Server(Service, Generic[LifespanContextT]):
         self._notifications: dict[str, HandlerEntry] = {}
         self._server_info_json: dict[Revision, JsonObject] = {}
         requests: tuple[tuple[str, Any, RequestHandler | None], ...] = (
-            ("initialize", InitializeRequestParams, self._initialize),
-            ("server/discover", RequestParams, self._discover),
+            ("initialize", InitializeRequestParams, _initialize),
+            ("server/discover", RequestParams, _discover),
             ("ping", RequestParams, on_ping or _ping),
             ("tools/list", PaginatedRequestParams, on_list_tools),
             ("tools/call", CallToolRequestParams, on_call_tool),
@@ -329,43 +329,45 @@ class Server(Service, Generic[LifespanContextT]):
             async with open_peer(channel, serving, drain_seconds=DRAIN_SECONDS) as peer:
                 await peer.wait_ended()
 
-    # The handlers that every server has
 
-    async def _initialize(
-        self, ctx: ServerRequestContext[Any, Any], params: InitializeRequestParams
-    ) -> InitializeResult:
-        del params
-        options = ctx.initialization_options
-        if options is None:
-            return InitializeResult(
-                protocol_version=ctx.protocol_version,
-                capabilities=self.get_capabilities(protocol_version=ctx.protocol_version),
-                server_info=self.server_info,
-                instructions=self.instructions,
-            )
+# The handlers that every server has. They find the server in their context: as bound methods in
+# its registry they would tie it into a cycle, which only the garbage collector could undo.
+
+
+async def _initialize(
+    ctx: ServerRequestContext[Any, Any], params: InitializeRequestParams
+) -> InitializeResult:
+    del params
+    options, server = ctx.initialization_options, ctx.server
+    if options is None:
         return InitializeResult(
             protocol_version=ctx.protocol_version,
-            capabilities=options.capabilities,
-            server_info=Implementation(
-                name=options.server_name,
-                version=options.server_version,
-                title=options.title,
-                description=options.description,
-                website_url=options.website_url,
-                icons=options.icons,
-            ),
-            instructions=options.instructions,
+            capabilities=server.get_capabilities(protocol_version=ctx.protocol_version),
+            server_info=server.server_info,
+            instructions=server.instructions,
         )
+    return InitializeResult(
+        protocol_version=ctx.protocol_version,
+        capabilities=options.capabilities,
+        server_info=Implementation(
+            name=options.server_name,
+            version=options.server_version,
+            title=options.title,
+            description=options.description,
+            website_url=options.website_url,
+            icons=options.icons,
+        ),
+        instructions=options.instructions,
+    )
 
-    async def _discover(
-        self, ctx: ServerRequestContext[Any, Any], params: RequestParams
-    ) -> DiscoverResult:
-        del params
-        return DiscoverResult(
-            supported_versions=list(MODERN_PROTOCOL_VERSIONS),
-            capabilities=self.get_capabilities(protocol_version=ctx.protocol_version),
-            instructions=self.instructions,
-        )
+
+async def _discover(ctx: ServerRequestContext[Any, Any], params: RequestParams) -> DiscoverResult:
+    del params
+    return DiscoverResult(
+        supported_versions=list(MODERN_PROTOCOL_VERSIONS),
+        capabilities=ctx.server.get_capabilities(protocol_version=ctx.protocol_version),
+        instructions=ctx.server.instructions,
+    )
 
 
 async def _ping(ctx: ServerRequestContext[Any, Any], params: RequestParams) -> EmptyResult:

@@ -130,6 +130,7 @@ class ServerServing(Serving):
     def _context_for(self, exchange: Exchange) -> ServerRequestContext[Any, Any]:
         accepted = exchange.accepted
         return ServerRequestContext(
+            server=self._server,
             session=ServerSession(exchange.connection, accepted.revision, exchange),
             lifespan_context=self._lifespan_context,
             protocol_version=accepted.revision.version,
@@ -183,6 +184,7 @@ class ServerServing(Serving):
             logger.debug("%s was dropped: %s", method, exc)
             return None
         ctx = ServerRequestContext(
+            server=self._server,
             session=ServerSession(connection, revision, None),
             lifespan_context=self._lifespan_context,
             protocol_version=revision.version,
