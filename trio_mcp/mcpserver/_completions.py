@@ -54,12 +54,11 @@ class ServesCompletions(ServingBase[LifespanResultT]):
 def _completion_of(found: Any) -> Completion:
     if found is None:
         return Completion(values=[])
-    if not isinstance(found, Completion):
-        found = Completion(values=list(found))
-    if len(found.values) <= MAX_VALUES:
-        return found
+    completion = found if isinstance(found, Completion) else Completion(values=list(found))
+    if len(completion.values) <= MAX_VALUES:
+        return completion
     return Completion(
-        values=found.values[:MAX_VALUES],
-        total=found.total if found.total is not None else len(found.values),
+        values=completion.values[:MAX_VALUES],
+        total=completion.total if completion.total is not None else len(completion.values),
         has_more=True,
     )

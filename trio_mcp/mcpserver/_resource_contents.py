@@ -103,12 +103,17 @@ def _ready_made(
                 base64.b64decode(audio.data), declared or audio.mime_type, meta
             )
         case File():
-            resource = value.to_resource_content().resource
-            return _ready_made(
-                attrs.evolve(resource, mime_type=declared or resource.mime_type), declared, meta
-            )
+            return _of_file(value, declared, meta)
         case _:
             return None
+
+
+def _of_file(file: File, declared: str | None, meta: JsonObject | None) -> ReadResourceContents:
+    found = file.to_resource_content().resource
+    content = (
+        found.text if isinstance(found, TextResourceContents) else base64.b64decode(found.blob)
+    )
+    return ReadResourceContents(content, declared or found.mime_type, meta)
 
 
 def _plain(value: Any, declared: str | None, meta: JsonObject | None) -> ReadResourceContents:

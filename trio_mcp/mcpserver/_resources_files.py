@@ -19,14 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # UTF-8 that tolerates the byte order mark which some editors write.
-_DEFAULT_ENCODING: Final = "utf-8-sig"
+_UTF_8: Final = "utf-8-sig"
 
 
-class _Unset:
-    """The type of an encoding that was not given, where None has a meaning."""
-
-
-_UNSET: Final = _Unset()
 _T = TypeVar("_T")
 
 
@@ -35,6 +30,16 @@ def _absolute(path: str | Path) -> Path:
     if not path.is_absolute():
         raise ValueError(f"The path of a resource must be absolute, {str(path)!r} is not")
     return path
+
+
+def _guess_by_name(path: Path) -> str | None:
+    guess, compression = mimetypes.guess_type(path)
+    return guess if compression is None else BINARY
+
+
+def _default_encoding(resource: FileResource) -> str | None:
+    mime_type = resource.mime_type or _guess_by_name(resource.path) or TEXT
+    return charset_of(mime_type) or (_UTF_8 if is_textual(mime_type) else None)
 
 
 @attrs.define(kw_only=True, eq=False, slots=False)
@@ -52,23 +57,15 @@ class FileResource(Resource):
     """
 
     path: Path = attrs.field(converter=_absolute)
-    encoding: str | None = attrs.field(default=_UNSET)
+    encoding: str | None = attrs.field(default=attrs.Factory(_default_encoding, takes_self=True))
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        if isinstance(self.encoding, _Unset):
-            textual = is_textual(self.mime_type)
-            self.encoding = charset_of(self.mime_type) or (_DEFAULT_ENCODING if textual else None)
         if self.encoding is not None:
             _check_encoding(self.encoding)
 
     def guess_mime_type(self) -> str:
-        guess, compression = mimetypes.guess_type(self.path)
-        if compression is not None:
-            return BINARY
-        if guess is not None:
-            return guess
-        return TEXT if isinstance(self.encoding, (str, _Unset)) else BINARY
+        return _guess_by_name(self.path) or (BINARY if self.encoding is None else TEXT)
 
     async def read(self) -> str | bytes:
         content: bytes = await _in_thread(self.path.read_bytes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from trio_mcp.types import EmptyResult, SetLevelRequestParams
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trio_mcp.types import InputResponseRequestParams
     from trio_mcp.types._revisions import Revision
 
+    from ._server import MCPServer
     from ._settings import Settings
 
 CallableT = TypeVar("CallableT", bound="Callable[..., Any]")
@@ -47,7 +48,9 @@ class ServingBase(Generic[LifespanResultT]):
         request_context: ServerRequestContext[Any, Any] | None = None,
         params: InputResponseRequestParams | None = None,
     ) -> Context[Any, Any]:
-        return Context(request_context=request_context, mcp_server=self, input_params=params)
+        # Only an MCPServer is made of these parts.
+        server = cast("MCPServer[LifespanResultT]", self)
+        return Context(request_context=request_context, mcp_server=server, input_params=params)
 
 
 async def _set_logging_level(

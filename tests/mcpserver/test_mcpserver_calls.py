@@ -1,0 +1,591 @@
+"""An `MCPServer` as a client sees it, in both eras."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from trio_mcp.client import Client
+from trio_mcp.errors import (
+    MCPError,
+    ResourceError,
+    ResourceNotFoundError,
+    ToolError,
+)
+from trio_mcp.mcpserver import (
+    BinaryResource,
+    Context,
+    MCPServer,
+    Message,
+    ResourceSecurity,
+    TextResource,
+    UserMessage,
+)
+from trio_mcp.server import CacheHint
+from trio_mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    BlobResourceContents,
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    PromptReference,
+    ResourceTemplateReference,
+    TextContent,
+    TextResourceContents,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable
+
+RESOURCE_NOT_FOUND_IN_OLDER_ERA = -32002
+
+both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
+
+
+async def error_of(call: Awaitable[object]) -> MCPError:
+    with pytest.raises(MCPError) as caught:
+        await call
+    return caught.value
+
+
+def text_of(result: Any) -> str:
+    [block] = result.content
+    assert isinstance(block, TextContent)
+    return block.text
+
+
+# Tools
+
+
+@both_eras
+async def test_a_tool_is_listed_and_called(mode: str) -> None:
+    mcp = MCPServer("adder")
+
+    @mcp.tool()
+    def add(a: int, b: int = 1) -> int:
+        """Add two numbers."""
+        return a + b
+
+    async with Client(mcp, mode=mode) as client:
+        [tool] = (await client.list_tools()).tools
+        assert (tool.name, tool.description) == ("add", "Add two numbers.")
+        assert tool.input_schema["required"] == ["a"]
+        result = await client.call_tool("add", {"a": 2, "b": 3})
+    assert not result.is_error
+    assert result.structured_content == {"result": 5}
+    assert text_of(result) == "5"
+
+
+@both_eras
+async def test_an_unknown_tool_is_invalid_params(mode: str) -> None:
+    mcp = MCPServer()
+    mcp.add_tool(lambda: "", name="t")
+    async with Client(mcp, mode=mode) as client:
+        error = await error_of(client.call_tool("nope"))
+    assert (error.code, error.message) == (INVALID_PARAMS, "Unknown tool: nope")
+
+
+@both_eras
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"count": "3", "tags": []}, ["count", "integer", "'3'"]),
+        ({"count": 3, "tags": ["a", 7]}, ["tags[1]", "string", "7"]),
+        ({"tags": []}, ["missing argument 'count'"]),
+        ({"count": 1, "tags": [], "taggs": []}, ["unknown argument 'taggs'", "'tags'"]),
+    ],
+)
+async def test_wrong_arguments_are_an_error_result_for_the_model(
+    mode: str, arguments: dict[str, Any], words: list[str]
+) -> None:
+    mcp = MCPServer()
+
+    @mcp.tool()
+    def tag(count: int, tags: list[str]) -> str: ...
+
+    async with Client(mcp, mode=mode) as client:
+        result = await client.call_tool("tag", arguments)
+    assert result.is_error
+    text = text_of(result)
+    assert text.startswith("Error executing tool tag: ")
+    for word in words:
+        assert word in text
+
+
+async def _raise_in_nursery(exc: Exception) -> None:
+    async with trio.open_nursery() as nursery:
+
+        async def fail() -> None:
+            raise exc
+
+        nursery.start_soon(fail)
+
+
+@both_eras
+@pytest.mark.parametrize("where", ["plainly", "in a nursery"])
+async def test_a_tool_error_shows_its_text(mode: str, where: str) -> None:
+    mcp = MCPServer()
+
+    @mcp.tool()
+    async def fail() -> str:
+        if where == "in a nursery":
+            await _raise_in_nursery(ToolError("no such file"))
+        raise ToolError("no such file")
+
+    async with Client(mcp, mode=mode) as client:
+        result = await client.call_tool("fail")
+    assert result.is_error
+    assert text_of(result) == "Error executing tool fail: no such file"
+
+
+@both_eras
+async def test_other_exceptions_are_logged_once_and_their_text_is_not_told(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    mcp = MCPServer()
+
+    @mcp.tool()
+    def boom() -> str:
+        raise ValueError("secret detail")
+
+    async with Client(mcp, mode=mode) as client:
+        result = await client.call_tool("boom")
+    assert result.is_error
+    assert text_of(result) == "Error executing tool boom"
+    [record] = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert "secret detail" in (record.exc_text or "")
+    assert record.mcp_method == "tools/call"  # type: ignore[attr-defined]
+
+
+@both_eras
+@pytest.mark.parametrize("where", ["plainly", "in a nursery"])
+async def test_an_mcp_error_is_answered_as_it_is(mode: str, where: str) -> None:
+    mcp = MCPServer()
+    raised = MCPError(42, "mine", {"a": 1})
+
+    @mcp.tool()
+    async def fail() -> str:
+        if where == "in a nursery":
+            await _raise_in_nursery(raised)
+        raise raised
+
+    async with Client(mcp, mode=mode) as client:
+        error = await error_of(client.call_tool("fail"))
+    assert (error.code, error.message, error.data) == (42, "mine", {"a": 1})
+
+
+# Resources
+
+
+@both_eras
+async def test_resources_are_listed_and_read(mode: str) -> None:
+    mcp = MCPServer(resources=[TextResource(uri="notes://motd", text="Hello")])
+    mcp.add_resource(BinaryResource(uri="notes://logo", data=b"\xff\xef", mime_type="image/x"))
+
+    @mcp.resource("notes://by/{name}", mime_type="text/markdown", meta={"k": 1})
+    async def note(name: str) -> str:
+        """One note."""
+        await trio.lowlevel.checkpoint()
+        return f"# {name}"
+
+    async with Client(mcp, mode=mode) as client:
+        listed = (await client.list_resources()).resources
+        assert [(each.uri, each.mime_type, each.size) for each in listed] == [
+            ("notes://motd", "text/plain", 5),
+            ("notes://logo", "image/x", 2),
+        ]
+        [template] = (await client.list_resource_templates()).resource_templates
+        assert (template.uri_template, template.description) == ("notes://by/{name}", "One note.")
+        [motd] = (await client.read_resource("notes://motd")).contents
+        [logo] = (await client.read_resource("notes://logo")).contents
+        [made] = (await client.read_resource("notes://by/a%20b")).contents
+    assert motd == TextResourceContents(uri="notes://motd", text="Hello", mime_type="text/plain")
+    assert logo == BlobResourceContents(uri="notes://logo", blob="/+8=", mime_type="image/x")
+    assert made == TextResourceContents(
+        uri="notes://by/a%20b", text="# a b", mime_type="text/markdown", meta={"k": 1}
+    )
+
+
+@pytest.mark.req("R-273", "R-276", "R-277", "R-598")
+@both_eras
+async def test_an_unknown_resource_is_an_error_with_its_uri(mode: str) -> None:
+    mcp = MCPServer(resources=[TextResource(uri="notes://motd", text="Hello")])
+    async with Client(mcp, mode=mode) as client:
+        error = await error_of(client.read_resource("notes://none"))
+    expected = INVALID_PARAMS if mode == "auto" else RESOURCE_NOT_FOUND_IN_OLDER_ERA
+    assert error.code == expected
+    assert error.message == "Unknown resource: notes://none"
+    assert error.data == {"uri": "notes://none"}
+
+
+@pytest.mark.req("R-282")
+@both_eras
+async def test_a_uri_that_climbs_out_is_unknown_and_no_other_template_gets_it(mode: str) -> None:
+    mcp = MCPServer()
+    read: list[str] = []
+
+    @mcp.resource("file:///{+path}")
+    def careful(path: str) -> str:
+        read.append(path)
+        return path
+
+    @mcp.resource("{+anything}", security=ResourceSecurity(exempt_params={"anything"}))
+    def careless(anything: str) -> str:
+        read.append(anything)
+        return anything
+
+    async with Client(mcp, mode=mode) as client:
+        for uri in ("file:///../x", "file:///%2e%2e/x", "file:////etc/passwd", "file:///c:%5cx"):
+            error = await error_of(client.read_resource(uri))
+            assert error.message == f"Unknown resource: {uri}"
+    assert read == []
+
+
+@both_eras
+async def test_the_policy_of_the_server_holds_for_its_templates(mode: str) -> None:
+    mcp = MCPServer(resource_security=ResourceSecurity(reject_path_traversal=False))
+
+    @mcp.resource("git://diff/{+range}")
+    def diff(range: str) -> str:
+        return range
+
+    async with Client(mcp, mode=mode) as client:
+        [contents] = (await client.read_resource("git://diff/../x")).contents
+    assert isinstance(contents, TextResourceContents)
+    assert contents.text == "../x"
+
+
+@pytest.mark.req("R-274")
+@both_eras
+@pytest.mark.parametrize(
+    ("raised", "code", "message"),
+    [
+        (ResourceError("the disk is full"), INTERNAL_ERROR, "the disk is full"),
+        (ValueError("secret"), INTERNAL_ERROR, "Error reading resource a://b"),
+        (MCPError(42, "mine"), 42, "mine"),
+        (ResourceNotFoundError("gone"), INVALID_PARAMS, "gone"),
+    ],
+)
+async def test_a_resource_that_fails_is_an_error(
+    mode: str, raised: Exception, code: int, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    mcp = MCPServer()
+
+    @mcp.resource("a://b")
+    def fail() -> str:
+        raise raised
+
+    async with Client(mcp, mode=mode) as client:
+        error = await error_of(client.read_resource("a://b"))
+    if isinstance(raised, ResourceNotFoundError) and mode == "legacy":
+        code = RESOURCE_NOT_FOUND_IN_OLDER_ERA
+    assert (error.code, error.message) == (code, message)
+    logged = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert len(logged) == (1 if isinstance(raised, ValueError) else 0)
+
+
+# Prompts
+
+
+@both_eras
+async def test_prompts_are_listed_and_rendered(mode: str) -> None:
+    mcp = MCPServer()
+
+    @mcp.prompt(title="Review")
+    def review(code: str, language: str = "python") -> list[Message]:
+        """Ask for a review."""
+        return [UserMessage(f"Review this {language}: {code}")]
+
+    async with Client(mcp, mode=mode) as client:
+        [prompt] = (await client.list_prompts()).prompts
+        assert [(each.name, each.required) for each in prompt.arguments or ()] == [
+            ("code", True),
+            ("language", False),
+        ]
+        result = await client.get_prompt("review", {"code": "x = 1"})
+    assert result.description == "Ask for a review."
+    [message] = result.messages
+    assert message.role == "user"
+    assert message.content == TextContent(text="Review this python: x = 1")
+
+
+@pytest.mark.req("R-290", "R-291")
+@both_eras
+async def test_wrong_prompts_and_arguments_are_invalid_params(mode: str) -> None:
+    mcp = MCPServer()
+    calls: list[str] = []
+
+    @mcp.prompt()
+    def greet(who: str) -> str:
+        calls.append(who)
+        return who
+
+    async with Client(mcp, mode=mode) as client:
+        unknown = await error_of(client.get_prompt("nope"))
+        missing = await error_of(client.get_prompt("greet"))
+        wrong = await error_of(client.get_prompt("greet", {"who": 7}))  # type: ignore[dict-item]
+    assert (unknown.code, unknown.message) == (INVALID_PARAMS, "Unknown prompt: nope")
+    assert missing.code == INVALID_PARAMS
+    assert "missing argument 'who'" in missing.message
+    assert wrong.code == INVALID_PARAMS
+    assert "who" in wrong.message
+    assert calls == []
+
+
+@pytest.mark.req("R-290")
+@both_eras
+async def test_a_prompt_that_fails_is_an_internal_error(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    mcp = MCPServer()
+
+    @mcp.prompt()
+    def fail() -> str:
+        raise ValueError("secret")
+
+    async with Client(mcp, mode=mode) as client:
+        error = await error_of(client.get_prompt("fail"))
+    assert (error.code, error.message) == (INTERNAL_ERROR, "Error rendering prompt fail")
+    assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
+
+
+# Completion
+
+
+@pytest.mark.req("R-315", "R-316", "R-320")
+@both_eras
+async def test_completions(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+    mcp = MCPServer()
+
+    @mcp.completion()
+    def complete(
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,
+    ) -> Completion | list[str] | None:
+        match argument.name:
+            case "many":
+                return [f"{number}" for number in range(200)]
+            case "some":
+                assert context is not None
+                return Completion(values=[f"{context.arguments}"], total=5, has_more=True)
+            case "fail":
+                raise ValueError("secret")
+            case "refuse":
+                raise MCPError(INVALID_PARAMS, "no such argument")
+        return None
+
+    ref = PromptReference(name="p")
+    async with Client(mcp, mode=mode) as client:
+        assert client.server_capabilities.completions is not None
+        many = (await client.complete(ref, {"name": "many", "value": ""})).completion
+        some = (await client.complete(ref, {"name": "some", "value": ""}, {"a": "b"})).completion
+        none = (await client.complete(ref, {"name": "none", "value": ""})).completion
+        failed = await error_of(client.complete(ref, {"name": "fail", "value": ""}))
+        refused = await error_of(client.complete(ref, {"name": "refuse", "value": ""}))
+    assert (len(many.values), many.total, many.has_more) == (100, 200, True)
+    assert (some.values, some.total, some.has_more) == (["{'a': 'b'}"], 5, True)
+    assert none.values == []
+    assert (failed.code, failed.message) == (INTERNAL_ERROR, "Error completing argument fail")
+    assert (refused.code, refused.message) == (INVALID_PARAMS, "no such argument")
+    assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
+
+
+# Capabilities, pages, caching
+
+
+@pytest.mark.req("R-266", "R-283")
+@both_eras
+async def test_only_what_is_there_is_announced(mode: str) -> None:
+    mcp = MCPServer()
+    async with Client(mcp, mode=mode) as client:
+        empty = client.server_capabilities
+        assert (await error_of(client.list_tools())).code == METHOD_NOT_FOUND
+    assert (empty.tools, empty.resources, empty.prompts) == (None, None, None)
+    assert (empty.completions, empty.logging) == (None, None)
+
+    mcp.add_resource(TextResource(uri="a://b", text=""))
+
+    @mcp.prompt()
+    def with_log(ctx: Context) -> str: ...
+
+    async with Client(mcp, mode=mode) as client:
+        some = client.server_capabilities
+    assert some.tools is None
+    assert some.resources is not None
+    assert some.prompts is not None
+    assert some.logging is not None
+
+
+@pytest.mark.req("R-267", "R-284")
+@both_eras
+async def test_a_list_that_has_become_empty_is_still_answered(mode: str) -> None:
+    mcp = MCPServer(resources=[TextResource(uri="a://b", text="")])
+    mcp.prompt("p")(lambda: "")
+    mcp.remove_resource("a://b")
+    mcp.remove_prompt("p")
+    async with Client(mcp, mode=mode) as client:
+        assert (await client.list_resources()).resources == []
+        assert (await client.list_resource_templates()).resource_templates == []
+        assert (await client.list_prompts()).prompts == []
+
+
+@pytest.mark.req("R-268", "R-285")
+async def test_lists_are_the_same_for_all_and_follow_changes() -> None:
+    mcp = MCPServer()
+    mcp.add_tool(lambda: "", name="one")
+    async with Client(mcp) as first, Client(mcp) as second:
+        assert (await first.list_tools()).tools == (await second.list_tools()).tools
+        mcp.add_tool(lambda: "", name="two")
+        names = [[tool.name async for tool in client.iter_tools()] for client in (first, second)]
+        assert names == [["one", "two"]] * 2
+        mcp.remove_tool("one")
+        assert [tool.name async for tool in first.iter_tools()] == ["two"]
+
+
+@pytest.mark.req("R-329", "R-333")
+@both_eras
+async def test_lists_come_in_pages(mode: str) -> None:
+    mcp = MCPServer(list_page_size=2)
+    for number in range(5):
+        mcp.add_tool(lambda: "", name=f"t{number}")
+        mcp.add_resource(TextResource(uri=f"a://{number}", text=""))
+        mcp.prompt(f"p{number}")(lambda: "")
+    async with Client(mcp, mode=mode) as client:
+        first = await client.list_tools()
+        assert [tool.name for tool in first.tools] == ["t0", "t1"]
+        # What comes and goes before the page does not shift it.
+        mcp.remove_tool("t0")
+        second = await client.list_tools(cursor=first.next_cursor)
+        assert [tool.name for tool in second.tools] == ["t2", "t3"]
+        last = await client.list_tools(cursor=second.next_cursor)
+        assert [tool.name for tool in last.tools] == ["t4"]
+        assert last.next_cursor is None
+        assert [each.uri async for each in client.iter_resources()] == [
+            f"a://{n}" for n in range(5)
+        ]
+        assert [each.name async for each in client.iter_prompts()] == [f"p{n}" for n in range(5)]
+        for cursor in ("", "x", "dDk=", "dDE", "\N{SNOWMAN}"):
+            error = await error_of(client.list_tools(cursor=cursor))
+            assert (error.code, error.data) == (INVALID_PARAMS, {"cursor": cursor})
+
+
+@pytest.mark.req("R-333")
+@both_eras
+async def test_without_pages_every_cursor_is_unknown(mode: str) -> None:
+    mcp = MCPServer()
+    mcp.add_tool(lambda: "", name="t0")
+    async with Client(mcp, mode=mode) as client:
+        assert (await client.list_tools()).next_cursor is None
+        assert (await error_of(client.list_tools(cursor="dDA="))).code == INVALID_PARAMS
+
+
+@pytest.mark.req("R-295")
+async def test_cache_hints_default_to_none_and_private() -> None:
+    mcp = MCPServer(cache_hints={"resources/read": CacheHint(ttl_ms=5000, scope="public")})
+    mcp.add_tool(lambda: "", name="t")
+    mcp.prompt("p")(lambda: "")
+    mcp.add_resource(TextResource(uri="a://b", text=""))
+    async with Client(mcp) as client:
+        for result in (
+            await client.list_tools(),
+            await client.list_prompts(),
+            await client.list_resources(),
+            await client.list_resource_templates(),
+        ):
+            assert (result.ttl_ms, result.cache_scope) == (0, "private")
+        read = await client.read_resource("a://b")
+    assert (read.ttl_ms, read.cache_scope) == (5000, "public")
+
+
+# Life
+
+
+async def test_the_lifespan_is_round_each_run() -> None:
+    events: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(server: MCPServer[str]) -> AsyncIterator[str]:
+        events.append(f"open {server.name}")
+        yield "state"
+        events.append("close")
+
+    mcp = MCPServer("lived", lifespan=lifespan)
+
+    @mcp.tool()
+    def state(ctx: Context[str]) -> str:
+        return ctx.request_context.lifespan_context
+
+    async with Client(mcp) as client:
+        assert text_of(await client.call_tool("state")) == "state"
+        assert events == ["open lived"]
+    assert events == ["open lived", "close"]
+
+
+async def test_middleware_is_round_every_request() -> None:
+    seen: list[str] = []
+
+    async def watch(ctx: Any, call_next: Any) -> Any:
+        seen.append(ctx.method)
+        return await call_next(ctx)
+
+    mcp = MCPServer(middleware=[watch])
+    mcp.add_tool(lambda: "done", name="t")
+    async with Client(mcp) as client:
+        await client.call_tool("t")
+    assert "tools/call" in seen
+
+
+async def test_at_most_forty_sync_functions_run_at_once() -> None:
+    mcp = MCPServer()
+    release = threading.Event()
+
+    @mcp.tool()
+    def wait() -> str:
+        release.wait(5)
+        return "done"
+
+    async with Client(mcp) as client, trio.open_nursery() as nursery:
+        for _ in range(45):
+            nursery.start_soon(client.call_tool, "wait")
+        with trio.fail_after(5):
+            while mcp.workers.limiter.statistics().tasks_waiting < 5:
+                await trio.lowlevel.checkpoint()
+        assert mcp.workers.limiter.borrowed_tokens == 40
+        release.set()
+
+
+async def test_a_cancelled_sync_function_is_let_go_and_keeps_its_slot() -> None:
+    mcp = MCPServer()
+    started, release, stopped = threading.Event(), threading.Event(), threading.Event()
+
+    @mcp.tool()
+    def work(ctx: Context) -> str:
+        started.set()
+        release.wait(5)
+        try:
+            ctx.check_cancelled()
+        except trio.Cancelled:
+            stopped.set()
+            raise
+        return "done"
+
+    async with Client(mcp) as client:
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(client.call_tool, "work")
+                await trio.to_thread.run_sync(started.wait)
+                scope.cancel()
+        assert scope.cancelled_caught
+        assert mcp.workers.limiter.borrowed_tokens == 1
+        release.set()
+        await trio.to_thread.run_sync(stopped.wait)
+    await wait_all_tasks_blocked()
