@@ -40,7 +40,7 @@ from ._decode_error import DecodeError
 from ._downgrade import downgrade_for
 from ._envelope import Malformed, message_to_json, parse_message
 from ._generate import Hook, make_decoder, make_encoder
-from ._raw import PLAIN_DECODERS, PLAIN_ENCODERS
+from ._raw import PLAIN_DECODERS, PLAIN_ENCODERS, encode_form
 from ._shapes import Choice, Items, Members, Named, Plain, Shape, Words, fields_of, shape_of
 from ._strict import encode_word, mistaken
 from ._unions import TAGGED, by_tag, members_of, selector_for
@@ -257,6 +257,8 @@ class _Speller:
                 return lambda value: encode_word(value, shape.words, where)
             case Items():
                 return items_encoder(self.encoder(shape.of, where), where)
+            case Members(of=Plain(kind="form value")):
+                return lambda value: encode_form(value, where)
             case Members():
                 return members_encoder(self.encoder(shape.of, where), where)
             case Named() | Choice():

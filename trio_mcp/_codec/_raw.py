@@ -11,7 +11,7 @@ from ._strict import encode_object, mistaken, wrong
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["PLAIN_DECODERS", "PLAIN_ENCODERS"]
+__all__ = ["PLAIN_DECODERS", "PLAIN_ENCODERS", "encode_form"]
 
 
 def _as_is(value: Any, _where: str = "") -> Any:
@@ -71,11 +71,25 @@ def _decode_form_value(value: Any) -> Any:
 
 
 def _encode_form_value(value: Any, where: str) -> Any:
-    if isinstance(value, (str, int, float)) or value is None:
+    if isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return _strict.encode_text(value, where)
+    if isinstance(value, (int, float)):
+        return _strict.encode_number(value, where)
     if isinstance(value, (list, tuple)):
         return [_strict.encode_text(each, where) for each in value]
     return mistaken(where, "str, int, float, bool or list[str]", value)
+
+
+def encode_form(values: Any, where: str) -> Any:
+    """Write what was filled into a form; fields that are None were left empty."""
+    values = encode_object(values, where)
+    return {
+        name: _encode_form_value(value, where)
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 PLAIN_DECODERS: Final[dict[str, Callable[[Any], Any]]] = {
@@ -102,5 +116,4 @@ PLAIN_ENCODERS: Final[dict[str, Callable[[Any, str], Any]]] = {
     "id": _strict.encode_id,
     "object": encode_object,
     "meta": _encode_meta,
-    "form value": _encode_form_value,
 }

@@ -47,7 +47,7 @@ LATEST_MODERN_VERSION: Final[str] = MODERN_PROTOCOL_VERSIONS[-1]
 OLDEST_SUPPORTED_VERSION: Final[str] = KNOWN_PROTOCOL_VERSIONS[0]
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, order=True)
 class Revision:
     """One revision of the protocol: what it can do, and where it stands among the others.
 
