@@ -58,13 +58,22 @@ def test_what_older_drafts_mean_by_a_keyword() -> None:
     )
     assert ignored.check(1) is None
     anchored = compile_validator(
-        {"$schema": seven, "items": {"$ref": "#n"}, "definitions": {"n": {"$id": "#n", "type": "null"}}},
+        {
+            "$schema": seven,
+            "items": {"$ref": "#n"},
+            "definitions": {"n": {"$id": "#n", "type": "null"}},
+        },
         trusted=False,
     )
     assert anchored.check([1]) is not None
     nineteen = "https://json-schema.org/draft/2019-09/schema"
     tree = compile_validator(
-        {"$schema": nineteen, "$recursiveAnchor": True, "type": "object", "additionalProperties": {"$recursiveRef": "#"}},
+        {
+            "$schema": nineteen,
+            "$recursiveAnchor": True,
+            "type": "object",
+            "additionalProperties": {"$recursiveRef": "#"},
+        },
         trusted=False,
     )
     assert tree.check({"a": {"b": {}}}) is None
@@ -100,7 +109,10 @@ def test_a_part_cannot_have_another_dialect() -> None:
     with pytest.raises(SchemaError, match=r"properties\.a: .*another dialect"):
         compile_validator({"properties": {"a": {"$schema": seven, "$id": "x"}}}, trusted=True)
     same = "https://json-schema.org/draft/2020-12/schema#"
-    assert compile_validator({"items": {"$schema": same, "$id": "x:y"}}, trusted=True).check([]) is None
+    assert (
+        compile_validator({"items": {"$schema": same, "$id": "x:y"}}, trusted=True).check([])
+        is None
+    )
 
 
 @pytest.mark.req("R-039")

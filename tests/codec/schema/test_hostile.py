@@ -84,7 +84,9 @@ both = pytest.mark.parametrize("trusted", [True, False], ids=["own", "remote"])
 
 
 @both
-@pytest.mark.parametrize("code", ['"+ran()+"', "'''\nran()\n'''", "{ran()}", "\\\nran()", '"""+ran()#'])
+@pytest.mark.parametrize(
+    "code", ['"+ran()+"', "'''\nran()\n'''", "{ran()}", "\\\nran()", '"""+ran()#']
+)
 @pytest.mark.parametrize(
     "place",
     [
@@ -150,7 +152,11 @@ def test_a_base_uri_does_not_make_it_here() -> None:
     schema = {"$id": "http://localhost:1/base/", "$ref": "other"}
     with pytest.raises(SchemaError, match="leads out"):
         compile_validator(schema, trusted=True)
-    known = {"$id": "http://localhost:1/base/", "$ref": "other", "$defs": {"o": {"$id": "other", "type": "null"}}}
+    known = {
+        "$id": "http://localhost:1/base/",
+        "$ref": "other",
+        "$defs": {"o": {"$id": "other", "type": "null"}},
+    }
     assert compile_validator(known, trusted=True).check(1) is not None
 
 
@@ -168,7 +174,8 @@ def test_what_looks_like_a_reference_in_data_is_data(keyword: str, *, trusted: b
 @pytest.mark.req("R-043")
 @both
 @pytest.mark.parametrize(
-    "reference", ["#/$defs/missing", "#missing", "#/properties/a/0", "#/type", "#/allOf/9", "#/allOf/x"]
+    "reference",
+    ["#/$defs/missing", "#missing", "#/properties/a/0", "#/type", "#/allOf/9", "#/allOf/x"],
 )
 def test_a_reference_to_nothing_is_refused(reference: str, *, trusted: bool) -> None:
     schema = {"type": "object", "allOf": [True], "properties": {"a": {"$ref": reference}}}
@@ -189,7 +196,10 @@ TOO_MUCH: dict[str, Any] = {
     "multiplied below": ladder(30, lambda target: {"items": target}),
     "multiplied by evaluation": {"properties": {"a": True}},
     "itself": ROOT,
-    "itself in a circle": {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"},
+    "itself in a circle": {
+        "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [{"$ref": "#/$defs/a"}]}},
+        "$ref": "#/$defs/a",
+    },
     "dynamic doubling": {"$dynamicAnchor": "n", "allOf": [{"items": {"$dynamicRef": "#n"}}] * 2},
     "long pattern": {"pattern": "a" * 5_001},
     "big pattern": {"pattern": "a{100000}"},
@@ -279,14 +289,20 @@ def test_a_peers_backtracking_pattern_sees_short_strings_only(pattern: str) -> N
     validator = compile_validator({"items": {"pattern": pattern}}, trusted=False)
     violation = validator.check(["a" * 100_000])
     assert violation is not None
-    assert violation.message == "[0]: expected at most 1000 characters, got string of 100000 characters"
+    assert (
+        violation.message
+        == "[0]: expected at most 1000 characters, got string of 100000 characters"
+    )
     validator.check(["a" * 999] * 10)
     assert validator.check([1, None]) is None
 
 
 def test_a_peers_ordinary_look_ahead_works() -> None:
     validator = compile_validator(
-        {"type": "object", "properties": {"mail": {"type": "string", "pattern": r"^(?!\.)(?!.*\.\.)[\w.]+@\w+$"}}},
+        {
+            "type": "object",
+            "properties": {"mail": {"type": "string", "pattern": r"^(?!\.)(?!.*\.\.)[\w.]+@\w+$"}},
+        },
         trusted=False,
     )
     assert validator.check({"mail": "a.b@c"}) is None

@@ -22,7 +22,12 @@ FAST: dict[str, Any] = {
         "items": {"$ref": "#/$defs/City", "description": "where"},
     },
     "old definitions": {"definitions": {"A": {"type": "null"}}, "$ref": "#/definitions/A"},
-    "annotations": {"format": "email", "x-mcp-header": "Region", "examples": [1], "type": "string"},
+    "annotations": {
+        "format": "email",
+        "x-mcp-header": "Region",
+        "examples": [1],
+        "type": "string",
+    },
     "literals": {"enum": [1, "a", None, {"b": [True]}]},
     "constant": {"const": {"a": 1}},
     "simple pattern": {"pattern": "^[a-z0-9_-]{1,64}$"},
@@ -139,6 +144,8 @@ def test_planning_an_unknown_dialect_is_full() -> None:
     assert plan_schema({"$schema": "urn:x"}).reason == "an unknown dialect"
 
 
-@pytest.mark.parametrize("pattern", ["^[z-a]$", "^[a-z]{3,2}$", "[a--z]", "(", "[]", "^a{2}$", "a$b"])
+@pytest.mark.parametrize(
+    "pattern", ["^[z-a]$", "^[a-z]{3,2}$", "[a--z]", "(", "[]", "^a{2}$", "a$b"]
+)
 def test_a_doubtful_pattern_is_never_fast(pattern: str) -> None:
     assert plan_schema({"pattern": pattern}).engine == "full"

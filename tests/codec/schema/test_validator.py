@@ -9,6 +9,7 @@ import pytest
 
 from trio_mcp._codec._schema import (
     EngineDisagreement,
+    SchemaError,
     Violation,
     _fast,
     compile_validator,
@@ -95,7 +96,9 @@ MORE: list[tuple[dict[str, Any], Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("schema", "value", "message"), MORE, ids=[next(iter(s)) for s, *_ in MORE])
+@pytest.mark.parametrize(
+    ("schema", "value", "message"), MORE, ids=[next(iter(s)) for s, *_ in MORE]
+)
 def test_every_keyword_has_words(schema: dict[str, Any], value: Any, message: str) -> None:
     violation = compile_validator(schema, trusted=True).check(value)
     assert violation is not None
@@ -115,7 +118,9 @@ def test_long_values_and_names_are_shortened() -> None:
     violation = compile_validator({"type": "null"}, trusted=False).check({"token": "hunter2"})
     assert violation is not None
     assert violation.got == "object with 'token'"  # names only, of what no one complained about
-    violation = compile_validator({"type": "null"}, trusted=False).check(dict.fromkeys("n" * 30 + str(n) for n in range(9)))
+    violation = compile_validator({"type": "null"}, trusted=False).check(
+        dict.fromkeys("n" * 30 + str(n) for n in range(9))
+    )
     assert violation is not None
     assert len(violation.got) <= len("object with ") + 60
 
@@ -222,4 +227,26 @@ def test_no_engine_is_loaded_before_it_is_needed() -> None:
 
 
 def test_a_violation_is_a_value() -> None:
-    assert Violation("a", "null", "integer 1", "type") == Violation("a", "null", "integer 1", "type")
+    assert Violation("a", "null", "integer 1", "type") == Violation(
+        "a", "null", "integer 1", "type"
+    )
+
+
+@pytest.mark.parametrize("trusted", [True, False], ids=["fast", "full"])
+def test_properties_without_a_name_are_part_of_the_path(*, trusted: bool) -> None:
+    number = {"type": "integer"}
+    schema = {"properties": {"": {"properties": {"a": number, "": number}}, "a": {}}}
+    validator = compile_validator(schema, trusted=trusted)
+    for value, path in [
+        ({"": {"a": "x"}}, "[''].a"),
+        ({"": {"a": "x"}, "a": 1}, "[''].a"),
+        ({"": {"": "x"}, "a": 1}, "['']['']"),
+    ]:
+        violation = validator.check(value)
+        assert violation is not None
+        assert violation.message == f"{path}: expected integer, got string 'x'"
+    with pytest.raises(SchemaError) as caught:
+        compile_validator(
+            {"properties": {"": {"properties": {"a": {"pattern": "("}}}}}, trusted=True
+        )
+    assert caught.value.path == "properties[''].properties.a.pattern"

@@ -20,7 +20,7 @@ from ._cost import Costs
 from ._errors import EngineDisagreement, SchemaError
 from ._graph import SchemaGraph
 from ._paths import path_text, quote
-from ._violation import Violation, at, describe_value, violation_of
+from ._violation import Violation, at, describe_value, locate, violation_of
 
 if TYPE_CHECKING:
     from trio_mcp.types._base import JsonValue
@@ -143,11 +143,13 @@ def _check_valid(schema: JsonValue, dialect: Dialect, where: str) -> None:
 
 def _unusable(exc: Exception, schema: JsonValue, where: str) -> SchemaError:
     """The engine's refusal to compile, in our words where they say more."""
-    path = getattr(exc, "instance_path", None) or []
-    if path and ("pattern" in path or "patternProperties" in path):
-        found = path[-1] if path[-1] != "pattern" else at(schema, path)
-        reason = f"{quote(str(found))} is no regular expression that can be used"
-        return SchemaError(reason, path=path_text(path), where=where)
+    path: list[str | int] = []
+    if isinstance(exc, jsonschema_rs.ValidationError):
+        path, _ = locate(exc, schema)
+        if exc.kind.name == "format" and isinstance(exc.instance, str):
+            # Formats are not checked: this is how it refuses patterns.
+            reason = f"{quote(exc.instance)} is no regular expression that can be used"
+            return SchemaError(reason, path=path_text(path), where=where)
     return SchemaError(str(exc).partition("\n")[0], path=path_text(path), where=where)
 
 

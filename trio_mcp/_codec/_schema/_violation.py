@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,7 @@ import attrs
 from ._paths import path_text, quote, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from jsonschema_rs import ValidationError
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 60
 _MAX_OPTIONS: Final = 10
+# Of guesses about what a path of the engine means, and of steps in one.
+_MAX_PLACES: Final = 100
+_MAX_STEPS: Final = 256
 
 
 @attrs.frozen
@@ -96,15 +100,49 @@ def violation_of(error: ValidationError, value: JsonValue) -> Violation:
 
     """
     error = _telling(error)
-    place = at(value, error.instance_path)
+    path, place = locate(error, value)
     kind = type(error.kind).__name__
     expected = _EXPECTED.get(kind, "another value")
     return Violation(
-        path=path_text(error.instance_path),
+        path=path_text(path),
         expected=expected if isinstance(expected, str) else expected(error.kind),
         got=_GOT.get(kind, describe_value)(place),
         keyword=error.kind.name,
     )
+
+
+def locate(error: ValidationError, value: JsonValue) -> tuple[list[str | int], JsonValue]:
+    """Where in a value an error is, and what is there.
+
+    The engine leaves properties named ``""`` out of its paths, so that these have to be guessed:
+    of the places that a path may mean, the first counts that holds what the error is about.
+    """
+    steps = error.instance_path
+    places = list(itertools.islice(_places(value, steps, []), _MAX_PLACES))
+    if len(places) == 1:
+        return places[0]
+    instance = error.instance
+    for path, place in places:
+        if place == instance:
+            return path, place
+    return steps, instance
+
+
+def _places(
+    value: JsonValue, steps: list[str | int], before: list[str | int]
+) -> Iterator[tuple[list[str | int], JsonValue]]:
+    """All places that a path may mean when a step into ``""`` may be missing anywhere."""
+    if len(before) > _MAX_STEPS:
+        return
+    if not steps:
+        yield before, value
+    elif isinstance(value, list):
+        if isinstance(steps[0], int) and steps[0] < len(value):
+            yield from _places(value[steps[0]], steps[1:], [*before, steps[0]])
+    elif isinstance(value, dict) and steps[0] in value:
+        yield from _places(value[steps[0]], steps[1:], [*before, steps[0]])
+    if isinstance(value, dict) and "" in value:
+        yield from _places(value[""], steps, [*before, ""])
 
 
 def at(value: JsonValue, path: Sequence[str | int]) -> JsonValue:
