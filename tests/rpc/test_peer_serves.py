@@ -473,3 +473,72 @@ async def test_running_handlers_may_still_answer_when_input_ends(autojump_clock,
         assert trio.current_time() == pytest.approx(1)
         assert [each.result for each in await far.receive()] == [{"answered": True}]
     assert lost == ["the connection ended"]
+
+
+async def test_a_client_that_has_said_its_last_word_still_hears_reports(autojump_clock, serving):
+    from trio_mcp.transports import open_memory_channel_pair
+
+    async def reports(exchange):
+        for n in (1, 2, 3):
+            await trio.sleep(0.2)
+            await exchange.report_progress(n)
+        return {}
+
+    near, far = open_memory_channel_pair()
+    async with _peer.open_peer(near, serving(reports=reports), drain_seconds=1) as peer:
+        params = {"_meta": {"progressToken": "t"}}
+        await far.send([JSONRPCRequest(id=1, method="do/reports", params=params)])
+        far._outbound.sender_closed = True
+        far._outbound.wake()
+        heard = []
+        while len(heard) < 4:
+            heard += await far.receive()
+        assert [each.params["progress"] for each in heard[:3]] == [1, 2, 3]
+        assert heard[3].result == {}
+        await peer.wait_ended()
+
+
+@pytest.mark.case("C024")
+async def test_a_client_that_vanishes_is_an_everyday_event(autojump_clock, serving, caplog):
+    from trio_mcp.transports import open_memory_channel_pair
+
+    ended = []
+
+    async def handler(exchange):
+        try:
+            with pytest.raises(ConnectionLost):
+                await exchange.link.request("back", None)
+            await exchange.report_progress(1)
+            await exchange.link.request("back", None)
+        finally:
+            ended.append(1)
+
+    caplog.set_level(logging.INFO)
+    near, far = open_memory_channel_pair()
+    async with _peer.open_peer(near, serving(handler=handler), drain_seconds=1) as peer:
+        params = {"_meta": {"progressToken": "t"}}
+        await far.send([JSONRPCRequest(id=1, method="do/handler", params=params)])
+        await trio.testing.wait_all_tasks_blocked()
+        await far.aclose()
+        await peer.wait_ended()
+    assert ended == [1]
+    assert caplog.records == []
+
+
+async def test_a_peer_that_cannot_be_written_to_ends_the_connection(autojump_clock, serving):
+    from trio_mcp.transports import open_memory_channel_pair
+
+    async def sleeps(exchange):
+        await trio.sleep_forever()
+
+    near, far = open_memory_channel_pair()
+    async with _peer.open_peer(near, serving(sleeps=sleeps), drain_seconds=1) as peer:
+        await far.send([JSONRPCRequest(id=1, method="do/sleeps")])
+        await trio.testing.wait_all_tasks_blocked()
+        far._inbound.receiver_closed = True  # it goes on sending, but no longer listens
+        await peer.notify("x")
+        lost = await peer.wait_ended()
+        assert isinstance(lost, ConnectionLost)
+        assert trio.current_time() == pytest.approx(_peer.LOSS_REASON_TIMEOUT)
+        with pytest.raises(ConnectionLost):
+            await peer.notify("y")

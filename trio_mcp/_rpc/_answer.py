@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trio_mcp._codec import checked_copy
-from trio_mcp.errors import LocalError, MCPError
+from trio_mcp.errors import ConnectionLost, LocalError, MCPError
 from trio_mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCResponse
 
 from ._calls import logger
@@ -46,7 +46,11 @@ def error_for(exc: Exception, exchange: Exchange) -> ErrorData:
             _log(exc, exchange)
             return ErrorData(code=exc.code, message=exc.message)
         return exc.error
-    _log(exc, exchange)
+    if isinstance(exc, ConnectionLost) and exchange.link is not None and exchange.link.lost:
+        # The client has gone while the handler asked it something: nobody's defect.
+        logger.debug("%s #%r ended: %s", exchange.method, exchange.id, exc)
+    else:
+        _log(exc, exchange)
     return ErrorData(code=INTERNAL_ERROR, message=INTERNAL_ERROR_TEXT)
 
 

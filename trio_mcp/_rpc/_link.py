@@ -72,6 +72,11 @@ class Link(ABC):
 
         """
 
+    @property
+    def lost(self) -> bool:
+        """Whether the connection has ended, so that no answer can come any more."""
+        return False
+
     @abstractmethod
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         """Send a notification; waits only while the carrier is full.

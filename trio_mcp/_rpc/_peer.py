@@ -8,7 +8,7 @@ Beside them one task for each request of the peer.
 from __future__ import annotations
 
 from collections import deque
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -74,9 +74,11 @@ class Peer(Link):
         "_inbound",
         "_interrupt_cancelled",
         "_lost",
+        "_mute",
         "_nursery",
         "_outbox",
         "_pump",
+        "_reading",
         "_serving",
     )
 
@@ -100,7 +102,11 @@ class Peer(Link):
         self._backlog: deque[Exchange] = deque()
         self._busy = 0
         self._idle = trio.lowlevel.ParkingLot()
+        # No answer can come any more; later also: nothing can be sent any more. Between the
+        # two lies the time in which a client that has said its last word still listens.
         self._lost: ConnectionLost | None = None
+        self._mute: ConnectionLost | None = None
+        self._reading = trio.CancelScope()
         self._ended = trio.Event()
         self._nursery: trio.Nursery | None = None
 
@@ -149,12 +155,22 @@ class Peer(Link):
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         """See `Link.notify`."""
         await trio.lowlevel.checkpoint()
-        if self._lost is not None:
-            raise self._lost.again()
-        await self._outbox.wait_room()
-        if self._lost is not None:
-            raise self._lost.again()
+        if self._mute is None:
+            await self._outbox.wait_room()
+        if self._mute is not None:
+            raise self._mute.again()
         self._outbox.put(JSONRPCNotification(method=method, params=params))
+
+    async def _report(self, method: str, params: JsonObject | None) -> None:
+        # What a handler says of its request. A client that has gone is an everyday event:
+        # the handler is cancelled soon, and need not learn it here.
+        with suppress(ConnectionLost):
+            await self.notify(method, params)
+
+    @property
+    def lost(self) -> bool:
+        """See `Link.lost`."""
+        return self._lost is not None
 
     # The tasks behind it
 
@@ -164,8 +180,10 @@ class Peer(Link):
             self._nursery = nursery
             nursery.start_soon(self._write, name="MCP writer")
             nursery.start_soon(self._pump.run, name="MCP notifications")
-            self._lose(await self._read())
-            await self._drain()
+            with self._reading:
+                self._lose(await self._read())
+                await self._drain()
+            self._mute = self._mute or self._lost
             self._ended.set()
             for exchange in self._inbound:
                 exchange.cancel("the connection ended")
@@ -179,9 +197,10 @@ class Peer(Link):
 
     async def finish(self) -> None:
         """Write the last notices, in bounded time; then all that still wait are told."""
-        if self._lost is None:
+        if self._mute is None:
             await self._outbox.finish()
         self._lose(ConnectionLost("The connection was closed on this side"))
+        self._mute = self._mute or self._lost
         self._serving.disconnect(self._connection)
 
     async def _read(self) -> ConnectionLost:
@@ -199,9 +218,11 @@ class Peer(Link):
             await self._outbox.run()
         except (trio.BrokenResourceError, trio.ClosedResourceError) as exc:
             # The reader may be about to learn more: a process that died closes both pipes.
+            self._mute = _loss(exc)
             with trio.move_on_after(LOSS_REASON_TIMEOUT):
                 await self._ended.wait()
-            self._lose(_loss(exc))
+            self._lose(self._mute)
+            self._reading.cancel(reason="the peer cannot be written to")
 
     async def _drain(self) -> None:
         """Let running handlers answer, for the agreed time, once no more can be asked."""
@@ -284,7 +305,7 @@ class Peer(Link):
             request.method,
             NO_PARAMS if request.params is None else request.params,
             self._connection,
-            self.notify,
+            self._report,
             self,
         )
         if not self._inbound.open(request.id, exchange):

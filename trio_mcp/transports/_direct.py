@@ -113,6 +113,11 @@ class DirectLink(Link):
             raise _closed()
         raise RequestTimeout(f"{exchange.method}: no answer within {options.timeout:g} s")
 
+    @property
+    def lost(self) -> bool:
+        """See `Link.lost`."""
+        return self._closed
+
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         """See `Link.notify`. What it asks of user code has run when this returns."""
         await trio.lowlevel.checkpoint()
