@@ -1,0 +1,25 @@
+"""What ends a command with one line on stderr, and the status that goes with it.
+
+::
+
+    Failure          1   it could not be done
+    └── UsageMistake 2   the command does not say what to do
+
+An `MCPError` counts as a failure, too.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class Failure(Exception):
+    """Something could not be done; the text says what, in one line."""
+
+    status: ClassVar[int] = 1
+
+
+class UsageMistake(Failure):
+    """The words of the command cannot be followed; the text says what to write."""
+
+    status: ClassVar[int] = 2

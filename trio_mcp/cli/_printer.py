@@ -1,0 +1,138 @@
+"""What a command prints: results to stdout, everything about them to stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from rich.console import Console
+from rich.json import JSON
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import RenderableType
+
+    from trio_mcp.types._base import JsonValue
+
+_WIDE: Final = 10_000
+# Of what is no terminal: nothing is wrapped there, so that lines can be searched.
+
+
+def _controls() -> Iterable[int]:
+    # C0 without tab and line feed, DEL and C1; then what turns the direction of writing.
+    yield from (code for code in range(0x20) if chr(code) not in "\t\n")
+    yield from range(0x7F, 0xA0)
+    yield from (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+
+
+_HARMLESS: Final = {
+    code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _controls()
+}
+_ESCAPED: Final = {code: f"\\u{code:04x}" for code in _controls()}
+
+
+def clean(text: str) -> str:
+    """Show control characters instead of sending them to the terminal.
+
+    Names, texts and errors come from a server that need not be trusted; a terminal takes
+    orders from some characters.
+    """
+    return text.translate(_HARMLESS)
+
+
+def one_line(text: str) -> str:
+    """Join the lines of a text, cleaned."""
+    return clean(" ".join(text.split()))
+
+
+def dump_json(value: JsonValue) -> str:
+    """Write JSON for people and programs, without a control character in it."""
+    # Outside of strings, JSON has none but line feeds here.
+    return json.dumps(value, indent=2, ensure_ascii=False).translate(_ESCAPED)
+
+
+class Printer:
+    """Prints in colour to a terminal, and plainly to everything else.
+
+    Args:
+      json: stdout gets one JSON document and nothing else.
+      plain: No colours and nothing that moves, on terminals too.
+
+    """
+
+    def __init__(self, *, json: bool = False, plain: bool = False) -> None:
+        self.json = json
+        self.out: Final = _console(sys.stdout, plain=plain)
+        self.err: Final = _console(sys.stderr, plain=plain)
+        self._plain = plain
+        self.printed = False
+        """Whether stdout has got its document."""
+
+    def animates(self, console: Console) -> bool:
+        """Whether bars may move there."""
+        return not self._plain and console.is_terminal and not console.is_dumb_terminal
+
+    def show(self, renderable: RenderableType) -> None:
+        """Print something for people to stdout."""
+        self.printed = True
+        if self.out.is_terminal:
+            self.out.print(renderable)
+            return
+        # Cells are padded to the width of their column: not at the end of a line.
+        with self.out.capture() as captured:
+            self.out.print(renderable)
+        lines = [line.rstrip() for line in captured.get().split("\n")]
+        sys.stdout.write("\n".join(lines))
+        sys.stdout.flush()
+
+    def write(self, text: str) -> None:
+        """Print a server's text to stdout: cleaned for a terminal, as it is for a pipe."""
+        self.printed = True
+        self._write(clean(text) if self.out.is_terminal else text)
+
+    def write_json(self, value: JsonValue, *, coloured: bool = False) -> None:
+        """Print one JSON document to stdout, in UTF-8 whatever the locale says."""
+        self.printed = True
+        text = dump_json(value)
+        if coloured and self.out.is_terminal:
+            self.out.print(JSON(text, indent=2), soft_wrap=True)
+        else:
+            self._write(text)
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write to stdout what is no text."""
+        self.printed = True
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+    def _write(self, text: str) -> None:
+        line_end = "" if text.endswith("\n") else "\n"
+        self.write_bytes(f"{text}{line_end}".encode("utf-8", "surrogatepass"))
+
+    def note(self, text: str, style: str = "dim") -> None:
+        """Print a line to stderr, above a bar that may be there."""
+        self.err.print(Text(clean(text), style), soft_wrap=True)
+
+    def pass_on(self, line: str) -> None:
+        """Print a line of the server's stderr as it came, above a bar that may be there."""
+        self.err.out(line, highlight=False)
+
+
+def _console(file: TextIO, *, plain: bool) -> Console:
+    terminal = file.isatty()
+    colour = terminal and not plain and not os.environ.get("NO_COLOR")
+    options: dict[str, Any] = {} if terminal else {"width": _WIDE}
+    return Console(
+        file=file,
+        force_terminal=terminal,
+        color_system="auto" if colour else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        **options,
+    )

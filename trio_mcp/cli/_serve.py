@@ -1,0 +1,63 @@
+"""``trio-mcp run``: the server of a file, on stdio."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from trio_mcp.cli._interrupts import INTERRUPTED, say_interrupted
+from trio_mcp.cli._load import load_server
+from trio_mcp.cli._mistakes import UsageMistake
+from trio_mcp.cli._target import split_object
+from trio_mcp.mcpserver import MCPServer
+from trio_mcp.transports import stdio_server
+
+if TYPE_CHECKING:
+    from trio_mcp.server import Server
+
+LATER: Final = ("streamable-http", "sse", "websocket")
+
+
+def serve_file(target: str, transport: str) -> int:
+    """Serve the server of ``FILE[:object]`` until its client goes.
+
+    Ctrl-C is `KeyboardInterrupt` here and not a cancellation from outside: only that ends a
+    handler that never comes to a checkpoint.
+
+    Raises:
+      UsageMistake: if there is no such server or transport.
+      Failure: if the file cannot be imported.
+
+    """
+    if transport in LATER:
+        raise UsageMistake(f"the transport {transport} is not available yet; use stdio")
+    if transport != "stdio":
+        raise UsageMistake(f"there is no transport {transport!r}; use stdio")
+    server = load_server(*split_object(target))
+    level = server.settings.log_level if isinstance(server, MCPServer) else "INFO"
+    # Does nothing where the file has set up its own.
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
+    lowlevel = server.lowlevel_server if isinstance(server, MCPServer) else server
+    if sys.stdin.isatty():
+        hint = "this terminal is its client: one JSON-RPC message a line, Ctrl-D ends"
+        print(f"{lowlevel.name}: {hint}", file=sys.stderr)
+    try:
+        trio.run(_serve, lowlevel)
+    except KeyboardInterrupt:
+        say_interrupted()
+        return INTERRUPTED
+    except BaseExceptionGroup as group:
+        _, others = group.split(KeyboardInterrupt)
+        if others is not None:
+            raise
+        say_interrupted()
+        return INTERRUPTED
+    return 0
+
+
+async def _serve(server: Server[Any]) -> None:
+    async with stdio_server() as channel:
+        await server.run(channel)
