@@ -108,8 +108,9 @@ def fuzz(session: nox.Session) -> None:
     session.install("-e", PACKAGE, *group("tests"))
     if not present("tests/fuzz"):
         session.skip("this tree has no fuzz tests")
-    # The last of two options counts.
-    session.run("pytest", "tests/fuzz", "--fuzz-seconds=120", "-s", *session.posargs)
+    # Of an option given twice the last one counts. One search is one test, and a long one.
+    options = ("--fuzz-seconds=120", "-o", "faulthandler_timeout=1800", "-s")
+    session.run("pytest", "tests/fuzz", *options, *session.posargs)
 
 
 @nox.session(venv_backend="none")

@@ -18,15 +18,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def fuzz_seconds(request: pytest.FixtureRequest) -> float:
-    """How long to search; a test that takes this runs only in ``nox -s fuzz``."""
-    seconds: float | None = request.config.getoption("--fuzz-seconds")
-    if seconds is None:
-        pytest.skip("searches for minutes; run by `nox -s fuzz`")
-    return seconds
-
-
-@pytest.fixture(scope="session")
 def reference_data() -> Path:
     """The folder of published schemas and test suites, which does not ship with the package."""
     folder = os.environ.get("TRIO_MCP_TEST_DATA")

@@ -74,7 +74,9 @@ def test_example_runs_and_prints_what_the_page_says(example, folder):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr == ""
+    # The log of a server may stand there, and nothing worse.
+    assert "Traceback" not in done.stderr
+    assert "Warning" not in done.stderr
     if example.prints is not None:
         assert done.stdout == example.prints
 
