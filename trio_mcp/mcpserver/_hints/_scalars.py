@@ -6,6 +6,7 @@ import base64
 import binascii
 import datetime as dt
 import decimal
+import enum
 import functools
 import pathlib
 import uuid
@@ -39,6 +40,8 @@ def scalar_shape(hint: Any) -> Shape | None:
 
 
 def _derived(cls: type) -> Shape | None:
+    if issubclass(cls, enum.Enum):
+        return None
     if issubclass(cls, pathlib.PurePath):
         return Shape({"type": "string"}, frozenset(("string",)), cls, str)
     for base in (str, int, float):
