@@ -32,9 +32,15 @@ MESSAGES = [
         JSONRPCRequest(id="a", method="m", params={"x": [1]}),
     ),
     (b'{"jsonrpc":"2.0","id":"1","method":"m"}', JSONRPCRequest(id="1", method="m")),
-    (b'{"jsonrpc":"2.0","id":36893488147419103232,"method":"m"}', JSONRPCRequest(id=2**65, method="m")),
+    (
+        b'{"jsonrpc":"2.0","id":36893488147419103232,"method":"m"}',
+        JSONRPCRequest(id=2**65, method="m"),
+    ),
     (b'{"jsonrpc":"2.0","id":"","method":"m"}', JSONRPCRequest(id="", method="m")),
-    (b'{"jsonrpc":"2.0","id":0,"method":"m","params":{}}', JSONRPCRequest(id=0, method="m", params={})),
+    (
+        b'{"jsonrpc":"2.0","id":0,"method":"m","params":{}}',
+        JSONRPCRequest(id=0, method="m", params={}),
+    ),
     (b'{"jsonrpc":"2.0","method":"n"}', JSONRPCNotification(method="n")),
     (
         b'{"jsonrpc":"2.0","method":"n","params":{"a":null}}',

@@ -41,7 +41,9 @@ def test_what_is_written_is_read_back(value: Any) -> None:
     assert b"\r" not in dumps(value)
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "9007199254740993", "18446744073709551616", "-" + "9" * 400])
+@pytest.mark.parametrize(
+    "text", ["0", "-1", "9007199254740993", "18446744073709551616", "-" + "9" * 400]
+)
 def test_integers_of_any_size_are_exact(text: str) -> None:
     assert loads(text) == int(text)
     assert type(loads(text)) is int
@@ -134,7 +136,8 @@ def test_strings_cannot_hide_depth() -> None:
 
 @given(
     st.recursive(
-        st.text(st.sampled_from('[]{}"\\a')), lambda x: st.lists(x) | st.dictionaries(st.text('[]{"\\'), x)
+        st.text(st.sampled_from('[]{}"\\a')),
+        lambda x: st.lists(x) | st.dictionaries(st.text('[]{"\\'), x),
     ),
     st.integers(0, 110),
 )
@@ -157,7 +160,9 @@ def test_the_depth_check_agrees_with_a_walk(value: Any, levels: int) -> None:
 
 
 def test_time_grows_with_size_alone() -> None:
-    small, large = (json.dumps([{"a": ["[" * 8, n]} for n in range(size)]) for size in (4_000, 64_000))
+    small, large = (
+        json.dumps([{"a": ["[" * 8, n]} for n in range(size)]) for size in (4_000, 64_000)
+    )
 
     def cost(text: str) -> float:
         times = []
@@ -244,7 +249,11 @@ def test_subclasses_become_the_plain_type(value: Any, plain: Any) -> None:
     [
         (b"x", TypeError, "arguments: bytes has no JSON form"),
         ({"a": {1, 2}}, TypeError, "arguments.a: set has no JSON form"),
-        ({"a": [0, {"b c": object()}]}, TypeError, r"arguments.a\[1\]\['b c'\]: object has no JSON form"),
+        (
+            {"a": [0, {"b c": object()}]},
+            TypeError,
+            r"arguments.a\[1\]\['b c'\]: object has no JSON form",
+        ),
         ({1: 2}, TypeError, r"arguments\[1\]: the name of a member is a string, not 1"),
         ({"a": math.nan}, ValueError, "arguments.a: JSON has no nan"),
         ([math.inf], ValueError, r"arguments\[0\]: JSON has no inf"),

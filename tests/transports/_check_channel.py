@@ -26,7 +26,9 @@ MakePair: TypeAlias = "Callable[[], Awaitable[tuple[Channel, Channel]]]"
 
 VARIED: list[JSONRPCMessage] = [
     JSONRPCRequest(id=1, method="a"),
-    JSONRPCRequest(id="1", method="a", params={"text": "line\nbreak \u2028 é \U0001f600", "n": 2**70}),
+    JSONRPCRequest(
+        id="1", method="a", params={"text": "line\nbreak \u2028 é \U0001f600", "n": 2**70}
+    ),
     JSONRPCNotification(method="n"),
     JSONRPCNotification(method="n", params={"deep": [{"x": [None, True, 1.5]}]}),
     JSONRPCResponse(id=2, result={"a": {}}),
@@ -99,7 +101,9 @@ async def _check_both_directions_at_once(make_pair: MakePair) -> None:
 
 async def _check_the_sender_waits_for_a_slow_receiver(make_pair: MakePair) -> None:
     left, right = await make_pair()
-    burst: list[JSONRPCMessage] = [JSONRPCNotification(method="n", params={"x": "y" * 1000})] * 1000
+    burst: list[JSONRPCMessage] = [
+        JSONRPCNotification(method="n", params={"x": "y" * 1000})
+    ] * 1000
     sent = 0
 
     async def send_bursts() -> None:

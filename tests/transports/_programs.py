@@ -53,7 +53,9 @@ SLEEPER = "import time; time.sleep(60)"
 TERM_IGNORER = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
 
 
-def with_grandchild(inner: str = SLEEPER, then: str = "sys.stdin.read()", session: bool = False) -> str:
+def with_grandchild(
+    inner: str = SLEEPER, then: str = "sys.stdin.read()", session: bool = False
+) -> str:
     return WITH_GRANDCHILD.format(inner=inner, then=then, session=session)
 
 

@@ -264,7 +264,9 @@ async def test_what_cannot_be_started_is_told_apart(
     tmp = str(tmp_path)
     with pytest.raises(ConnectionLost) as caught:
         async with open_server_process(
-            [part.format(tmp=tmp) for part in command], StderrPump(sys.__stderr__), env=dict(os.environ)
+            [part.format(tmp=tmp) for part in command],
+            StderrPump(sys.__stderr__),
+            env=dict(os.environ),
         ):
             pytest.fail("it started")
     assert str(caught.value) == message.format(tmp=tmp)

@@ -144,7 +144,9 @@ async def test_what_waits_for_a_slow_reader_is_bounded(monkeypatch: pytest.Monke
             await send.aclose()
             data = await trio.to_thread.run_sync(read_end.read)
     assert data.startswith(b"a" * 20_000 + b"b" * 20_000)
-    assert data.endswith(b"bytes of stderr dropped]\n" + b"i" * 10_000 + b"j" * 20_000 + b"k" * 20_000)
+    assert data.endswith(
+        b"bytes of stderr dropped]\n" + b"i" * 10_000 + b"j" * 20_000 + b"k" * 20_000
+    )
 
 
 async def test_lines_are_whole_whatever_the_chunks() -> None:

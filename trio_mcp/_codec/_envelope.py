@@ -217,9 +217,7 @@ def _kind(value: JsonValue) -> str:
 # members of the message itself can stand before the last brace.
 _VERSION = rb'"jsonrpc"\s*:\s*"2\.0"\s*'
 _ID = rb'"id"\s*:\s*(-?\d{1,30}|"(?:[^"\\]|\\.){0,300}")\s*'
-_HEAD: Final = re.compile(
-    rb"\s*\{\s*(?:" + _VERSION + rb",\s*)?(?:" + _ID + rb',\s*)?"(\w+)"\s*:'
-)
+_HEAD: Final = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb",\s*)?(?:" + _ID + rb',\s*)?"(\w+)"\s*:')
 _TAIL: Final = re.compile(
     rb",\s*(?:" + _VERSION + rb",\s*)?" + _ID + rb"(?:,\s*" + _VERSION + rb")?\}\s*\Z"
 )

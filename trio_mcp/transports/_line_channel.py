@@ -95,13 +95,17 @@ class LineChannel(Channel):
 
     async def aclose(self) -> None:
         """Close both streams, within `CLOSE_TIMEOUT` seconds each, also when cancelled."""
+        await self.finish()
+        await trio.lowlevel.checkpoint()
+
+    async def finish(self) -> None:
+        """Close as `aclose` does, without raising `trio.Cancelled`, for the end of a block."""
         try:
             with finish_within(CLOSE_TIMEOUT):
                 await self._send_stream.aclose()
         finally:
             with finish_within(CLOSE_TIMEOUT):
                 await self._receive_stream.aclose()
-        await trio.lowlevel.checkpoint()
 
     def _parse(self, lines: Sequence[bytes | TooLong]) -> list[Frame]:
         if self._errors == "strict":

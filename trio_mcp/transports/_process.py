@@ -103,9 +103,7 @@ class ServerProcess:
     @property
     def stop_timeout(self) -> float:
         """The most seconds that ending it may take."""
-        return (
-            self._termination_timeout + self._force_kill_timeout + REAP_TIMEOUT + STDERR_TIMEOUT
-        )
+        return self._termination_timeout + self._force_kill_timeout + REAP_TIMEOUT + STDERR_TIMEOUT
 
     async def stop(self) -> None:
         """End the process and its group, and wait until that is done.

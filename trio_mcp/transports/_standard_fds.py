@@ -46,10 +46,7 @@ def stdin_taken() -> Generator[int, None, None]:
 
     """
     with _taken_away(_STDIN) as wire:
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, _STDIN)
-        if null != _STDIN:
-            os.close(null)
+        _point_to_null(_STDIN)
         yield wire
 
 
@@ -65,19 +62,22 @@ def stdout_taken() -> Generator[int, None, None]:
 
     """
     with _taken_away(_STDOUT) as wire:
-        try:
+        # Without it at the start, number 2 may be any file by now.
+        if sys.__stderr__ is None:
+            _point_to_null(_STDOUT)
+        else:
             os.dup2(_STDERR, _STDOUT)
-        except OSError:  # stderr is closed
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, _STDOUT)
-            os.close(null)
         printed = sys.stdout
         line_buffering = getattr(printed, "line_buffering", True)
-        _reconfigure(printed, line_buffering=True)
+        _flush(printed, line_buffering=True)
         try:
             yield wire
         finally:
-            _reconfigure(printed, line_buffering=line_buffering)
+            if not _flush(printed, line_buffering=line_buffering):
+                # Stderr takes nothing any more. What is stuck must not reach the wire later.
+                _point_to_null(_STDOUT)
+                _flush(printed, line_buffering=line_buffering)
+            _flush_c_stdout()
 
 
 @contextmanager
@@ -94,10 +94,31 @@ def _taken_away(fd: int) -> Generator[int, None, None]:
         _taken.discard(fd)
 
 
-def _reconfigure(file: object, *, line_buffering: bool) -> None:
-    # Both flush. Whatever stands in place of sys.stdout must not keep us from serving.
-    with suppress(OSError, ValueError, AttributeError):
+def _point_to_null(fd: int) -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    if null != fd:
+        os.dup2(null, fd)
+        os.close(null)
+
+
+def _flush(file: object, *, line_buffering: bool) -> bool:
+    # Whatever stands in place of sys.stdout must not keep us from serving.
+    try:
         if isinstance(file, io.TextIOWrapper):
             file.reconfigure(line_buffering=line_buffering)
-        else:
-            file.flush()  # type: ignore[attr-defined]
+        file.flush()  # type: ignore[attr-defined]  # or else the AttributeError
+    except (OSError, ValueError, AttributeError):
+        return False
+    return True
+
+
+def _flush_c_stdout() -> None:
+    """Write out what C code printed, which would else go to the wire when the program ends."""
+    if sys.platform == "win32":
+        return
+    import ctypes  # noqa: PLC0415 - 5 ms, and only needed at the end
+
+    with suppress(OSError, ValueError, AttributeError):
+        library = ctypes.CDLL(None)
+        name = "__stdoutp" if sys.platform == "darwin" else "stdout"
+        library.fflush(ctypes.c_void_p.in_dll(library, name))

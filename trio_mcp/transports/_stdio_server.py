@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
 
 import trio
@@ -64,37 +64,41 @@ async def stdio_server(
       Entering and leaving do not wait.
 
     """
-    async with AsyncExitStack() as stack:
-        # The null device first and the wire's duplicates last: they close before 0 and 1 are
-        # put back.
+    with ExitStack() as stack:
         receive_stream = _open_input(
-            stack.enter_context(stdin_taken()) if stdin is None else stdin
+            stack.enter_context(stdin_taken()) if stdin is None else stdin, stack
         )
-        stack.push_async_callback(trio.aclose_forcefully, receive_stream)
         send_stream = _open_output(
-            stack.enter_context(stdout_taken()) if stdout is None else stdout
+            stack.enter_context(stdout_taken()) if stdout is None else stdout, stack
         )
-        stack.push_async_callback(trio.aclose_forcefully, send_stream)
-        yield LineChannel(receive_stream, send_stream, max_line_size=max_line_size)
+        channel = LineChannel(receive_stream, send_stream, max_line_size=max_line_size)
+        try:
+            yield channel
+        finally:
+            await channel.finish()
 
 
-def _open_input(source: int | StdioInput) -> trio.abc.ReceiveStream:
+def _open_input(source: int | StdioInput, stack: ExitStack) -> trio.abc.ReceiveStream:
     if isinstance(source, trio.abc.ReceiveStream):
         return source
     fd = source if isinstance(source, int) else _fileno(source)
     if fd is not None:
-        return FdReceiveStream(private_duplicate(fd))
+        stream = FdReceiveStream(private_duplicate(fd))
+        stack.callback(stream.close)
+        return stream
     return _FileReceiveStream(_unwrapped(source))
 
 
-def _open_output(target: int | StdioOutput) -> trio.abc.SendStream:
+def _open_output(target: int | StdioOutput, stack: ExitStack) -> trio.abc.SendStream:
     if isinstance(target, trio.abc.SendStream):
         return target
     fd = target if isinstance(target, int) else _fileno(target)
     if fd is not None:
         if not isinstance(target, int) and hasattr(file := _unwrapped(target), "flush"):
             file.flush()  # what was written before comes before
-        return FdSendStream(private_duplicate(fd))
+        stream = FdSendStream(private_duplicate(fd))
+        stack.callback(stream.close)
+        return stream
     return _FileSendStream(_unwrapped(target))
 
 

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from trio_mcp.transports import DEFAULT_INHERITED_ENV_VARS, get_default_environment
+
+
+@pytest.mark.case("C011")
+def test_only_listed_variables_are_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/bin")
+    monkeypatch.setenv("SECRET", "x")
+    environment = get_default_environment()
+    assert environment["PATH"] == "/bin"
+    assert "SECRET" not in environment
+    assert environment.keys() <= set(DEFAULT_INHERITED_ENV_VARS)
+
+
+def test_shell_functions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "() { :; }; echo hacked")
+    assert "TERM" not in get_default_environment()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="names of POSIX")
+def test_the_names_include_those_that_people_know() -> None:
+    assert {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG"} <= set(
+        DEFAULT_INHERITED_ENV_VARS
+    )
