@@ -232,10 +232,10 @@ class _Speller:
 
     def _make_encoder(self, cls: Any) -> Any:
         write = make_encoder(cls, fields_of(cls), self.revision, self.encoder)
-        downgrade = downgrade_for(cls, self.revision)
-        if downgrade is None:
-            return write
         revision = self.revision
+        downgrade = downgrade_for(cls, revision)
+        if downgrade is None:
+            return write if revision.includes(cls.wire_since, None) else _refusal(cls, revision)
 
         def write_older(value: Any) -> Any:
             said = downgrade(value, revision)
@@ -330,6 +330,14 @@ def _decode_message(value: Any, cls: Any = None) -> Any:
     if cls is not None and not isinstance(parsed, cls):
         raise DecodeError(f"a {cls.__name__}", f"a {type(parsed).__name__}")
     return parsed
+
+
+def _refusal(cls: type, revision: Revision) -> Hook:
+    def refuse(_value: Any) -> Any:
+        msg = f"revision {revision} has no {cls.__name__}, nor another word for it"
+        raise ValueError(msg)
+
+    return refuse
 
 
 def _read_given(read: Hook, value: Any, where: str) -> Any:

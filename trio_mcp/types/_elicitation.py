@@ -34,7 +34,7 @@ class ElicitRequestFormParams(RequestParams):
     task: TaskMetadata | None = wire_field(default=None, since="2025-11-25", until="2026-07-28")
 
 
-@wire_model
+@wire_model(since="2025-11-25")
 class ElicitRequestURLParams(RequestParams):
     """Ask to visit a URL, where secrets may be told."""
 

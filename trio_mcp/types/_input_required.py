@@ -33,7 +33,7 @@ InputResponses: TypeAlias = dict[str, InputResponse]
 """Answers by the keys of their questions."""
 
 
-@wire_model
+@wire_model(since="2026-07-28")
 class InputRequiredResult(Result):
     """Not an answer yet: the client asks again, with what is asked for here.
 
