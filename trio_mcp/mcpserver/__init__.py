@@ -103,7 +103,50 @@ _NAMES_IN: Final = {
 }
 _MODULE_OF: Final = {name: module for module, names in _NAMES_IN.items() for name in names}
 
-__all__ = sorted(_MODULE_OF)  # noqa: PLE0605 - a list of strings, from the one table
+__all__ = [
+    "DEFAULT_MAX_TEMPLATE_LENGTH",
+    "DEFAULT_MAX_URI_LENGTH",
+    "DEFAULT_MAX_VARIABLES",
+    "DEFAULT_RESOURCE_SECURITY",
+    "AssistantMessage",
+    "Audio",
+    "BinaryResource",
+    "Context",
+    "DirectoryResource",
+    "File",
+    "FileResource",
+    "FunctionResource",
+    "HttpResource",
+    "Icon",
+    "Image",
+    "InvalidSignature",
+    "InvalidUriTemplate",
+    "MCPServer",
+    "MCPServerError",
+    "Message",
+    "PathEscapeError",
+    "Prompt",
+    "PromptArgument",
+    "ReadResourceContents",
+    "Resource",
+    "ResourceError",
+    "ResourceNotFoundError",
+    "ResourceSecurity",
+    "ResourceSecurityError",
+    "ResourceTemplate",
+    "Settings",
+    "TextResource",
+    "Tool",
+    "ToolError",
+    "UnexpectedResourceError",
+    "UnexpectedToolError",
+    "UriTemplate",
+    "UserMessage",
+    "Variable",
+    "contains_path_traversal",
+    "is_absolute_path",
+    "safe_join",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ that there was one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from trio_mcp.errors import (
     LocalError,
@@ -28,9 +28,15 @@ if TYPE_CHECKING:
 
 def single_cause(exc: Exception) -> Exception:
     """Give the one exception in nested groups of one, as nurseries raise them."""
-    while isinstance(exc, ExceptionGroup) and len(exc.exceptions) == 1:
-        exc = exc.exceptions[0]
+    while len(members := _members(exc)) == 1:
+        exc = members[0]
     return exc
+
+
+def _members(exc: Exception) -> tuple[Exception, ...]:
+    if not isinstance(exc, ExceptionGroup):
+        return ()
+    return cast("ExceptionGroup[Exception]", exc).exceptions
 
 
 def is_answer(exc: Exception) -> bool:

@@ -126,7 +126,7 @@ class ResourceSecurity:
     reject_path_traversal: bool = True
     reject_absolute_paths: bool = True
     reject_null_bytes: bool = True
-    exempt_params: AbstractSet[str] = attrs.field(factory=frozenset)
+    exempt_params: AbstractSet[str] = attrs.field(factory=frozenset[str])
 
     def validate(self, params: Mapping[str, str | list[str]]) -> str | None:
         """Give the name of the first variable whose value is refused, or None."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -99,7 +99,7 @@ class AssistantMessage(Message):
         super().__init__(content, role=role)
 
 
-def to_content(value: str | ContentBlock | Image | Audio | File) -> ContentBlock:
+def to_content(value: Any) -> ContentBlock:
     """Make a content block of what stands for one.
 
     Raises:
@@ -115,7 +115,7 @@ def to_content(value: str | ContentBlock | Image | Audio | File) -> ContentBlock
             return value.to_audio_content()
         case File():
             return value.to_resource_content()
-        case _ if isinstance(value, _BLOCKS):
+        case TextContent() | ImageContent() | AudioContent() | ResourceLink() | EmbeddedResource():
             return value
         case _:
             raise TypeError(
@@ -135,7 +135,7 @@ def messages_of(result: Any) -> list[Message]:
       TypeError: if something has no JSON form.
 
     """
-    items = result if isinstance(result, (list, tuple)) else [result]
+    items = cast("list[Any]", result) if isinstance(result, (list, tuple)) else [result]
     return [_message_of(item) for item in items]
 
 
@@ -148,7 +148,7 @@ def _message_of(item: Any) -> Message:
         case str() | Image() | Audio() | File():
             return UserMessage(item)
         case dict():
-            return _message_of_json(item)
+            return _message_of_json(cast("dict[str, Any]", item))
         case _ if isinstance(item, _BLOCKS):
             return UserMessage(item)
         case _:

@@ -136,10 +136,15 @@ class ServesPrompts(ServingBase[LifespanResultT]):
             string or no value of its parameter; -32603 if its function raised anything.
 
         """
+        await trio.lowlevel.checkpoint()
+        return await self._get_prompt(name, arguments, context or self._context())
+
+    async def _get_prompt(
+        self, name: str, arguments: dict[str, Any] | None, context: Context[Any, Any]
+    ) -> GetPromptResult | InputRequiredResult:
         prompt = self._prompts.get(name)
         if prompt is None:
             raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}")
-        context = context or self._context()
         try:
             messages = await prompt.render(arguments, context)
         except Exception as exc:
@@ -162,4 +167,4 @@ class ServesPrompts(ServingBase[LifespanResultT]):
     async def _handle_get_prompt(
         self, ctx: ServerRequestContext[Any, Any], params: GetPromptRequestParams
     ) -> GetPromptResult | InputRequiredResult:
-        return await self.get_prompt(params.name, params.arguments, self._context(ctx, params))
+        return await self._get_prompt(params.name, params.arguments, self._context(ctx, params))

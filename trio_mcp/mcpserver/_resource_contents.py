@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 import msgspec
@@ -69,7 +69,7 @@ def contents_of(
     """
     if isinstance(value, (list, tuple)) and value:
         pieces: list[ReadResourceContents] = []
-        for item in value:
+        for item in cast("list[Any]", value):
             made = _ready_made(item, declared, meta)
             if made is None:
                 break
@@ -120,7 +120,7 @@ def _plain(value: Any, declared: str | None, meta: JsonObject | None) -> ReadRes
     if isinstance(value, str):
         return ReadResourceContents(value, declared or TEXT, meta)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return ReadResourceContents(bytes(value), declared or BINARY, meta)
+        return ReadResourceContents(bytes(cast("bytes", value)), declared or BINARY, meta)
     text = msgspec.json.format(dumps(checked_copy(to_json(value), "result")), indent=2).decode()
     return ReadResourceContents(text, declared or JSON, meta)
 

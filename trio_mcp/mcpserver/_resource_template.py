@@ -56,8 +56,8 @@ class ResourceTemplate:
     meta: JsonObject | None = None
     parsed_template: UriTemplate
     security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY
-    _function: TextFunction
-    _declared_type: str | None
+    _function: TextFunction = attrs.field(alias="function")
+    _declared_type: str | None = attrs.field(alias="declared_type")
 
     @classmethod
     def from_function(  # noqa: PLR0917 - as in `mcp`

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
+import trio
 
 from trio_mcp.types import Resource as WireResource
 
@@ -73,7 +74,8 @@ class Resource(ABC):
 
     async def read_contents(self, context: Context[Any, Any]) -> list[ReadResourceContents]:  # noqa: ARG002 - for resources that ask or report
         """Read it within a request. What `read` gives, unless a subclass has more to say."""
-        content: object = await self.read()
+        # Subclasses are other people's: checked, whatever their hints say.
+        content = cast("Any", await self.read())
         if not isinstance(content, (str, bytes)):
             kind = type(self).__name__
             raise TypeError(
@@ -118,6 +120,7 @@ class TextResource(Resource):
             self.size = len(self.text.encode())
 
     async def read(self) -> str:
+        await trio.lowlevel.checkpoint()
         return self.text
 
 
@@ -141,4 +144,5 @@ class BinaryResource(Resource):
         return BINARY
 
     async def read(self) -> bytes:
+        await trio.lowlevel.checkpoint()
         return self.data

@@ -213,8 +213,12 @@ class ServesResources(ServingBase[LifespanResultT]):
           MCPError: if its function raised that.
 
         """
-        uri = str(uri)
-        context = context or self._context()
+        await trio.lowlevel.checkpoint()
+        return await self._read_resource(str(uri), context or self._context())
+
+    async def _read_resource(
+        self, uri: str, context: Context[Any, Any]
+    ) -> list[ReadResourceContents] | InputRequiredResult:
         try:
             resource = await self._find_resource(uri, context)
             if isinstance(resource, InputRequiredResult):
@@ -263,7 +267,7 @@ class ServesResources(ServingBase[LifespanResultT]):
     ) -> ReadResourceResult | InputRequiredResult:
         context = self._context(ctx, params)
         try:
-            found = await self.read_resource(params.uri, context)
+            found = await self._read_resource(params.uri, context)
         except (MCPError, ResourceError) as exc:
             raise resource_failure(params.uri, exc, context) from exc
         if isinstance(found, InputRequiredResult):

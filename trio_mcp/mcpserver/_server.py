@@ -141,7 +141,7 @@ class MCPServer(
         self._resource_security = resource_security
         options: dict[str, Any] = {}
         if lifespan is not None:
-            options["lifespan"] = lambda _server: lifespan(self)
+            options["lifespan"] = _for_lowlevel(lifespan, self)
         self._lowlevel_server = Server(
             name or "mcp-server",
             version=version,
@@ -261,6 +261,15 @@ class MCPServer(
             logging.basicConfig(
                 level=self.settings.log_level, format="%(levelname)s %(name)s: %(message)s"
             )
+
+
+def _for_lowlevel(
+    lifespan: Callable[[MCPServer[Any]], AbstractAsyncContextManager[Any]], mcp: MCPServer[Any]
+) -> Callable[[Server[Any]], AbstractAsyncContextManager[Any]]:
+    def enter(_server: Server[Any]) -> AbstractAsyncContextManager[Any]:
+        return lifespan(mcp)
+
+    return enter
 
 
 def _refuse_unserved(**options: Any) -> None:

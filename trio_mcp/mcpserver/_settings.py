@@ -39,7 +39,7 @@ class Settings(Generic[LifespanResultT]):
     warn_on_duplicate_resources: bool = True
     warn_on_duplicate_tools: bool = True
     warn_on_duplicate_prompts: bool = True
-    dependencies: list[str] = attrs.field(factory=list)
+    dependencies: list[str] = attrs.field(factory=list[str])
     lifespan: (
         Callable[[MCPServer[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]] | None
     ) = None

@@ -177,14 +177,17 @@ class ServesTools(ServingBase[LifespanResultT]):
           UnexpectedToolError: if the tool raised anything else; that is the cause.
 
         """
+        await trio.lowlevel.checkpoint()
+        return await self._call_tool(name, arguments, context or self._context())
+
+    async def _call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any]
+    ) -> CallToolResult | InputRequiredResult:
         tool = self._tools.get(name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}")
         result: CallToolResult | InputRequiredResult = await tool.run(
-            arguments,
-            context or self._context(),
-            convert_result=True,
-            limiter=self.workers.limiter,
+            arguments, context, convert_result=True, limiter=self.workers.limiter
         )
         return result
 
@@ -210,6 +213,6 @@ class ServesTools(ServingBase[LifespanResultT]):
     ) -> CallToolResult | InputRequiredResult:
         context = self._context(ctx, params)
         try:
-            return await self.call_tool(params.name, params.arguments or {}, context)
+            return await self._call_tool(params.name, params.arguments or {}, context)
         except Exception as exc:  # noqa: BLE001 - this is where all of them become answers
             return tool_failure(params.name, exc, context)

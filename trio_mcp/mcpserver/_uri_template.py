@@ -457,8 +457,11 @@ def _values_of(name: str, variables: Mapping[str, str | Sequence[str]]) -> Seque
     value: object = variables[name]
     if isinstance(value, str):
         return [value]
-    if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
-        return list(value) or None
+    if isinstance(value, (list, tuple)):
+        items: list[object] = list(value)
+        texts = [item for item in items if isinstance(item, str)]
+        if len(texts) == len(items):
+            return texts or None
     raise TypeError(f"The value of {name!r} must be a string or a list of strings, not {value!r}")
 
 
