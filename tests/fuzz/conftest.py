@@ -4,7 +4,7 @@ import pytest
 
 # Without an option: a slice, so that each run of all tests tries something new.
 DEFAULT_SECONDS = 2.0
-DEFAULT_SCHEMAS = 50
+DEFAULT_SCHEMAS = 80
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ._errors import SchemaError
 from ._paths import path_text
@@ -48,8 +48,9 @@ class _Copier:
             if depth >= MAX_DEPTH:
                 reason = f"is nested more than {MAX_DEPTH} levels deep"
                 raise SchemaError(reason, where=self._where)
-            members = self._members if isinstance(value, dict) else self._items
-            return members(value, depth + 1)
+            if isinstance(value, dict):
+                return self._members(cast("dict[object, object]", value), depth + 1)
+            return self._items(cast("list[object]", value), depth + 1)
         return self._number(value)
 
     def _members(self, value: dict[object, object], depth: int) -> JsonValue:

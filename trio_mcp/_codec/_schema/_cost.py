@@ -60,7 +60,8 @@ class Costs:
     def of_describing(self, depth: int) -> int:
         """The most evaluations of one place when faults are collected in a value so deep."""
         if self._describing is None:
-            greatest, table = 1, []
+            greatest = 1
+            table: list[int] = []
             for cost in self._levels(remembered=False):
                 greatest = max(greatest, cost)
                 table.append(greatest)

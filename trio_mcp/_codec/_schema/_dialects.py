@@ -14,6 +14,7 @@ import attrs
 
 from ._errors import SchemaError
 from ._paths import quote
+from ._shape import is_object
 
 if TYPE_CHECKING:
     from trio_mcp.types._base import JsonValue
@@ -54,7 +55,7 @@ def dialect_of(schema: JsonValue, *, where: str = "schema") -> Dialect:
       SchemaError: if it declares one that is not supported.
 
     """
-    if not isinstance(schema, dict) or "$schema" not in schema:
+    if not is_object(schema) or "$schema" not in schema:
         return DRAFT_2020_12
     declared = schema["$schema"]
     found = DIALECTS.get(declared.removesuffix("#")) if isinstance(declared, str) else None

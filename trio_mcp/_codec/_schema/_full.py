@@ -20,9 +20,12 @@ from ._cost import Costs
 from ._errors import EngineDisagreement, SchemaError
 from ._graph import SchemaGraph
 from ._paths import path_text, quote
+from ._shape import is_array, is_object
 from ._violation import Violation, at, describe_value, locate, violation_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trio_mcp.types._base import JsonValue
 
     from ._dialects import Dialect
@@ -88,7 +91,7 @@ class FullEngine:
             )
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as exc:
             raise _unusable(exc, schema, where) from exc
-        self._is_valid = self._validator.is_valid
+        self._is_valid: Callable[[JsonValue], bool] = self._validator.is_valid
 
     def accepts(self, value: JsonValue) -> bool:
         """Whether a value fits."""
@@ -193,9 +196,9 @@ def _guard_patterns(
     guarded: JsonValue = None
     for node in nodes:
         by_name = node.schema.get("patternProperties")
-        for pattern in by_name if isinstance(by_name, dict) else ():
-            if not _is_linear(pattern):
-                raise _backtracks(pattern, node, "patternProperties", where)
+        for name in by_name if is_object(by_name) else ():
+            if not _is_linear(name):
+                raise _backtracks(name, node, "patternProperties", where)
         pattern = node.schema.get("pattern")
         if not isinstance(pattern, str) or _is_linear(pattern):
             continue
@@ -228,9 +231,9 @@ def _is_deep(value: JsonValue) -> bool:
         level = [
             child
             for container in level
-            if isinstance(container, (dict, list))
-            for child in (container.values() if isinstance(container, dict) else container)
-            if isinstance(child, (dict, list))
+            if (is_object(container) or is_array(container))
+            for child in (container.values() if is_object(container) else container)
+            if (is_object(child) or is_array(child))
         ]
         if not level:
             return False
@@ -253,8 +256,8 @@ def _measure(value: JsonValue, enough: int) -> tuple[int, int]:
         level = [
             child
             for container in level
-            if isinstance(container, (dict, list))
-            for child in (container.values() if isinstance(container, dict) else container)
+            if (is_object(container) or is_array(container))
+            for child in (container.values() if is_object(container) else container)
         ]
         if not level:
             break

@@ -20,6 +20,7 @@ import attrs
 from ._dialects import DIALECTS, Dialect
 from ._errors import SchemaError
 from ._paths import path_text, quote
+from ._shape import is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +69,10 @@ _REFERENCES: Final = ("$ref", *_DYNAMIC_REFERENCES)
 Path = tuple[str | int, ...]
 
 
+def _no_nodes() -> list[Node]:
+    return []
+
+
 @attrs.define(eq=False)
 class Node:
     """One subschema that is an object."""
@@ -76,13 +81,13 @@ class Node:
     path: Path
     base: str
     """The URI that its references are relative to."""
-    here: list[Node] = attrs.Factory(list)
-    named: list[Node] = attrs.Factory(list)
-    below: list[Node] = attrs.Factory(list)
-    dynamic: list[Node] = attrs.Factory(list)
+    here: list[Node] = attrs.Factory(_no_nodes)
+    named: list[Node] = attrs.Factory(_no_nodes)
+    below: list[Node] = attrs.Factory(_no_nodes)
+    dynamic: list[Node] = attrs.Factory(_no_nodes)
     """What a ``$dynamicRef`` may mean here: one of them, which one is known only at run time."""
-    unused: list[Node] = attrs.Factory(list)
-    recursive: list[Node] = attrs.Factory(list)
+    unused: list[Node] = attrs.Factory(_no_nodes)
+    recursive: list[Node] = attrs.Factory(_no_nodes)
     """Those of ``here`` that lead back to where this node came from."""
 
     def applied(self) -> Iterator[Node]:
@@ -132,7 +137,7 @@ class SchemaGraph:
 
     def _add(self, schema: JsonValue, path: Path, base: str) -> Node | None:
         """Add a subschema and all in it, unless it is there; None for a boolean."""
-        if not isinstance(schema, dict):
+        if not is_object(schema):
             return None
         if id(schema) in self._nodes:
             return self._nodes[id(schema)]
@@ -183,20 +188,20 @@ class SchemaGraph:
             value = node.schema[keyword]
             if keyword in ("anyOf", "oneOf"):
                 self.has_alternatives = True
-            if isinstance(value, list):
+            if is_array(value):
                 role = _LISTS.get(keyword)
                 members: list[tuple[str | int, JsonValue]] = list(enumerate(value))
-            elif keyword in _MAPS and isinstance(value, dict):
+            elif keyword in _MAPS and is_object(value):
                 role = _MAPS[keyword]
                 members = list(value.items())
             else:
                 role = _SINGLE.get(keyword)
                 members = []
-                if role is not None and isinstance(value, dict):
+                if role is not None and is_object(value):
                     self._adopt(node, role, value, (keyword,), added)
             if role is not None:
                 for name, member in members:
-                    if isinstance(member, dict):
+                    if is_object(member):
                         self._adopt(node, role, member, (keyword, name), added)
         self._note_patterns(node)
         return added
@@ -214,7 +219,7 @@ class SchemaGraph:
     def _note_patterns(self, node: Node) -> None:
         by_name = node.schema.get("patternProperties")
         own = node.schema.get("pattern")
-        patterns = [*by_name] if isinstance(by_name, dict) else []
+        patterns = [*by_name] if is_object(by_name) else []
         for pattern in [*patterns, own] if isinstance(own, str) else patterns:
             if len(pattern) > MAX_PATTERN_LENGTH:
                 reason = f"a pattern is longer than {MAX_PATTERN_LENGTH} characters"
@@ -267,15 +272,15 @@ class SchemaGraph:
         steps: list[str | int] = []
         for token in pointer.split("/")[1:]:
             name = unquote(token).replace("~1", "/").replace("~0", "~")
-            if isinstance(found, dict) and name in found:
+            if is_object(found) and name in found:
                 steps.append(name)
                 found = found[name]
-            elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+            elif is_array(found) and name.isdecimal() and int(name) < len(found):
                 steps.append(int(name))
                 found = found[int(name)]
             else:
                 raise self._fault(f"the reference {quote(reference)} leads to nothing", path)
-            if isinstance(found, dict) and id(found) in self._nodes:
+            if is_object(found) and id(found) in self._nodes:
                 nearest, steps = self._nodes[id(found)], []
         if not isinstance(found, (dict, bool)):
             raise self._fault(f"the reference {quote(reference)} leads to no schema", path)

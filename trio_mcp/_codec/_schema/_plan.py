@@ -21,6 +21,7 @@ import attrs
 from ._dialects import DRAFT_2020_12, dialect_of
 from ._errors import SchemaError
 from ._paths import quote
+from ._shape import is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +112,7 @@ class _Rebuilder:
 
     def rebuild(self) -> JsonValue:
         rebuilt = self._subschema(self._root, 0, frozenset())
-        if isinstance(self._root, dict):
+        if is_object(self._root):
             # A definition that nothing refers to must be valid all the same.
             for keyword in _DEFINITIONS:
                 for name, definition in _members(self._root.get(keyword, {}), keyword):
@@ -131,7 +132,7 @@ class _Rebuilder:
             return schema
         if schema.__class__ is not dict:
             raise _NotFast("a subschema that is no object or boolean")
-        assert isinstance(schema, dict)
+        assert is_object(schema)
         if "$ref" in schema:
             return self._reference(schema, depth, inside)
         rebuilt: JsonObject = {}
@@ -162,9 +163,9 @@ class _Rebuilder:
         target = (match[1], match[2])
         if target in inside:
             raise _NotFast("a recursive $ref")
-        assert isinstance(self._root, dict)
+        assert is_object(self._root)
         definitions = self._root.get(match[1])
-        if not isinstance(definitions, dict) or match[2] not in definitions:
+        if not is_object(definitions) or match[2] not in definitions:
             raise _NotFast("a $ref to nothing")
         self._seen.add(target)
         return self._subschema(definitions[match[2]], depth + 1, inside | {target})
@@ -190,7 +191,7 @@ class _Rebuilder:
             if subschema is not True and subschema != {}:
                 rebuilt[keyword] = subschema
         elif keyword in ("allOf", "anyOf", "oneOf"):
-            if not isinstance(value, list) or not value:
+            if not is_array(value) or not value:
                 raise _NotFast(f"{keyword} that is no list of schemas")
             rebuilt[keyword] = [self._subschema(item, depth + 1, inside) for item in value]
         else:
@@ -206,8 +207,8 @@ def _consistent(rebuilt: JsonObject) -> JsonObject:
         rebuilt["enum"] = [rebuilt.pop("const")]
     if rebuilt.get("additionalProperties") is False:
         properties, required = rebuilt.get("properties", {}), rebuilt.get("required", [])
-        assert isinstance(properties, dict)
-        assert isinstance(required, list)
+        assert is_object(properties)
+        assert is_array(required)
         if any(name not in properties for name in required):
             raise _NotFast("a required property that is not allowed")
     return rebuilt
@@ -220,13 +221,13 @@ def _check_annotation(keyword: str, value: JsonValue) -> None:
 
 
 def _members(value: JsonValue, keyword: str) -> list[tuple[str, JsonValue]]:
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise _NotFast(f"{keyword} that is no object")
     return list(value.items())
 
 
 def _types(_: str, value: JsonValue) -> list[JsonValue]:
-    names = value if isinstance(value, list) else [value]
+    names = value if is_array(value) else [value]
     known = [name for name in names if isinstance(name, str) and name in _TYPES]
     if not known or len(known) != len(names) or len(set(known)) != len(known):
         raise _NotFast("type that names no JSON type")
@@ -234,7 +235,7 @@ def _types(_: str, value: JsonValue) -> list[JsonValue]:
 
 
 def _enum(_: str, value: JsonValue) -> list[JsonValue]:
-    if not isinstance(value, list) or not value:
+    if not is_array(value) or not value:
         raise _NotFast("enum that is no list of values")
     if len(value) > _MAX_ENUM:
         raise _NotFast(f"enum of more than {_MAX_ENUM} values")
@@ -242,7 +243,7 @@ def _enum(_: str, value: JsonValue) -> list[JsonValue]:
 
 
 def _names(_: str, value: JsonValue) -> list[JsonValue]:
-    if not isinstance(value, list):
+    if not is_array(value):
         raise _NotFast("required that is no list")
     names = {name for name in value if isinstance(name, str)}
     if len(names) != len(value):
@@ -269,11 +270,11 @@ def _literal(value: JsonValue, depth: int = 0) -> JsonValue:
     """A value of `enum` or `const`; the generator would act on `$ref` and `id` inside it."""
     if depth > _MAX_LITERAL_DEPTH:
         raise _NotFast("a literal that nests deeply")
-    if isinstance(value, dict):
+    if is_object(value):
         if any(key == "id" or key.startswith("$") for key in value):
             raise _NotFast("a literal with a key such as $ref")
         return {key: _literal(member, depth + 1) for key, member in value.items()}
-    if isinstance(value, list):
+    if is_array(value):
         return [_literal(item, depth + 1) for item in value]
     if isinstance(value, (int, float)) and value.__class__ is not bool:
         return _number("a literal", value)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 
 from ._paths import path_text, quote, shorten
+from ._shape import is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -61,7 +62,7 @@ def describe_value(value: JsonValue) -> str:
         return f"number {value!r}"
     if isinstance(value, str):
         return f"string {quote(value)}"
-    if isinstance(value, dict):
+    if is_object(value):
         return _names(value) if value else "empty object"
     return f"array of {_count(len(value), 'item')}" if value else "empty array"
 
@@ -136,12 +137,12 @@ def _places(
         return
     if not steps:
         yield before, value
-    elif isinstance(value, list):
+    elif is_array(value):
         if isinstance(steps[0], int) and steps[0] < len(value):
             yield from _places(value[steps[0]], steps[1:], [*before, steps[0]])
-    elif isinstance(value, dict) and steps[0] in value:
+    elif is_object(value) and steps[0] in value:
         yield from _places(value[steps[0]], steps[1:], [*before, steps[0]])
-    if isinstance(value, dict) and "" in value:
+    if is_object(value) and "" in value:
         yield from _places(value[""], steps, [*before, ""])
 
 
@@ -159,10 +160,9 @@ def _telling(error: ValidationError) -> ValidationError:
     type, so that the member is what to tell about.
     """
     while type(error.kind).__name__ in ("AnyOf", "OneOfNotValid"):
-        meant: list[ValidationError] = [
-            faults[0]
-            for faults in error.kind.context  # type: ignore[attr-defined] # of these two kinds
-            if faults and not _is_other_type(faults[0], error)
+        alternatives: list[list[ValidationError]] = cast("Any", error.kind).context
+        meant = [
+            faults[0] for faults in alternatives if faults and not _is_other_type(faults[0], error)
         ]
         if len(meant) != 1:
             break
