@@ -1,0 +1,1 @@
+"""The servers of both sides, with the same tools: run ``python -m benchmarks.peers.NAME``."""

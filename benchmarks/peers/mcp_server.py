@@ -1,0 +1,38 @@
+"""The server of the official SDK: ``python -m benchmarks.peers.mcp_server [TOOLS]``."""
+
+from __future__ import annotations
+
+import sys
+
+import anyio
+from mcp.server.mcpserver import Context, MCPServer
+
+from benchmarks.peers import tools
+
+
+def build_server(count: int = tools.OWN_TOOLS + 1) -> MCPServer:
+    """Make a server with this many tools."""
+    server = MCPServer("benchmark", version="1")
+    sleeper = tools.Sleeper(anyio.sleep)
+
+    async def progress(n: int, ctx: Context) -> str:
+        """Report progress n times."""
+        for done in range(n):
+            await ctx.report_progress(done + 1, n)
+        return "done"
+
+    server.add_tool(tools.add)
+    server.add_tool(tools.big, structured_output=False)
+    server.add_tool(tools.sink)
+    server.add_tool(progress)
+    server.add_tool(sleeper.sleep)
+    server.add_tool(sleeper.running)
+    for number in range(count - tools.OWN_TOOLS):
+        server.add_tool(
+            tools.make_lookup(), name=f"lookup_{number}", description=tools.DESCRIPTION
+        )
+    return server
+
+
+if __name__ == "__main__":
+    build_server(*map(int, sys.argv[1:])).run("stdio")

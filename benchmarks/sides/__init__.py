@@ -1,0 +1,1 @@
+"""Both SDKs behind one face, so that a row is written once."""
