@@ -1,3 +1,5 @@
+# ruff: noqa: PYI061
+# Hints are data here, in each spelling that authors use.
 from __future__ import annotations
 
 import datetime as dt

@@ -1,3 +1,5 @@
+# ruff: noqa: PYI024, PYI061, UP006, UP045
+# Hints are data here, in each spelling that authors use.
 from __future__ import annotations
 
 import collections
@@ -8,7 +10,8 @@ import enum
 import pathlib
 import typing
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import (
     Annotated,
     Any,
@@ -204,14 +207,14 @@ INTS = {"type": "array", "items": {"type": "integer"}}
         (list, {"type": "array"}),
         (list[Any], {"type": "array"}),
         (list[int], INTS),
-        (typing.List[int], INTS),  # noqa: UP006
+        (typing.List[int], INTS),
         (Sequence[int], INTS),
         (Iterable[int], INTS),
         (Collection[int], INTS),
         (collections.deque[int], INTS),
         (set[int], {**INTS, "uniqueItems": True}),
         (frozenset[int], {**INTS, "uniqueItems": True}),
-        (Set[int], {**INTS, "uniqueItems": True}),
+        (AbstractSet[int], {**INTS, "uniqueItems": True}),
         (set, {"type": "array", "uniqueItems": True}),
         (tuple, {"type": "array"}),
         (tuple[int, ...], INTS),

@@ -1,8 +1,10 @@
+# ruff: noqa: B008, RUF013, UP037, UP045
+# Hints are data here, in each spelling that authors use.
 from __future__ import annotations
 
 import functools
 import inspect
-from typing import Annotated, Any, Generic, Literal, TypeVar, get_origin
+from typing import Annotated, Any, Generic, Literal, Optional, TypeVar, get_origin
 
 import attrs
 import pydantic
@@ -122,8 +124,8 @@ def test_default_without_a_json_form_is_not_shown() -> None:
 def test_default_none_makes_null_possible() -> None:
     def use(
         a: Annotated[str | None, "A."] = None,
-        b: int | None = None,
-        c: int = None,  # type: ignore[assignment]  # noqa: RUF013
+        b: Optional[int] = None,
+        c: int = None,  # type: ignore[assignment]
         d: Annotated[int, "D."] = None,  # type: ignore[assignment]
     ) -> None: ...
 
@@ -240,10 +242,10 @@ def test_the_context_is_recognised_in_any_callable(fn: Any, name: str, text: str
 @pytest.mark.case("C058")
 def test_the_context_is_recognised_behind_other_hints() -> None:
     def one(ctx: Ctx[int] | None = None) -> None: ...
-    def two(ctx: Ctx[int] | None) -> None: ...
+    def two(ctx: Optional[Ctx[int]]) -> None: ...
     def three(ctx: Annotated[Ctx[int], "The context."]) -> None: ...
-    def four(ctx: "Ctx") -> None: ...  # type: ignore[type-arg]  # noqa: UP037
-    def five(ctx: "OwnCtx" | None) -> None: ...  # noqa: UP037
+    def four(ctx: "Ctx") -> None: ...  # type: ignore[type-arg]
+    def five(ctx: Optional["OwnCtx"]) -> None: ...
     def six(*, ctx: OwnCtx) -> None: ...
 
     for fn in (one, two, three, four, five, six):
@@ -326,7 +328,7 @@ def test_what_cannot_be_published(fn: Any, text: str) -> None:
 
 
 def test_messages_name_the_tool() -> None:
-    with pytest.raises(InvalidSignature, match="^add: parameter 'a'"):
+    with pytest.raises(InvalidSignature, match=r"^add: parameter 'a'"):
         read(_complex, name="add")
 
 
