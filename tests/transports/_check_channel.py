@@ -169,9 +169,13 @@ async def _check_closing_ends_the_peer(make_pair: MakePair) -> None:
     for _ in range(2):
         with pytest.raises(trio.EndOfChannel):
             await right.receive()
-    with pytest.raises(trio.BrokenResourceError):
+
+    async def send_again_and_again() -> None:
         for _ in range(10):
             await right.send([VARIED[0]])
+
+    with pytest.raises(trio.BrokenResourceError):
+        await send_again_and_again()
     await _close(left, right)
 
     left, right = await make_pair()

@@ -120,7 +120,11 @@ async def test_streams_for_both_sides() -> None:
 
 
 async def test_streams_let_the_bodys_error_pass_when_cancelled() -> None:
-    with pytest.raises(ValueError, match="mine"), trio.CancelScope() as scope:
-        async with create_client_server_memory_streams():
-            scope.cancel()
-            raise ValueError("mine")
+    async def fail() -> None:
+        with trio.CancelScope() as scope:
+            async with create_client_server_memory_streams():
+                scope.cancel()
+                raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        await fail()

@@ -57,7 +57,7 @@ async def test_to_a_function() -> None:
 @pytest.mark.case("C008")
 async def test_to_nowhere() -> None:
     await run_chatty(StderrPump(None))
-    with open(os.devnull, "w") as null:
+    with os.fdopen(os.open(os.devnull, os.O_WRONLY), "w") as null:
         await run_chatty(StderrPump(null))
 
 

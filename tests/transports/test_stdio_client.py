@@ -33,9 +33,13 @@ def python(program: str, *args: str, **options: Any) -> StdioServerParameters:
 
 async def end_of(channel: Channel) -> ConnectionLost:
     """Receive to the end, and return why it came."""
-    with pytest.raises(trio.EndOfChannel) as caught:
+
+    async def receive_all() -> None:
         while True:
             await channel.receive()
+
+    with pytest.raises(trio.EndOfChannel) as caught:
+        await receive_all()
     lost = caught.value.__cause__
     assert isinstance(lost, ConnectionLost)
     return lost
@@ -166,7 +170,7 @@ async def test_the_command_is_looked_for_on_the_path_of_the_server(tmp_path: Pat
 @pytest.mark.case("C010")
 async def test_a_missing_command_is_one_plain_error() -> None:
     began = time.monotonic()
-    with pytest.raises(MCPError, match="^command not found: '/no/such'$") as caught:
+    with pytest.raises(MCPError, match=r"^command not found: '/no/such'$") as caught:
         async with stdio_client(StdioServerParameters(command="/no/such")):
             pytest.fail("it started")
     assert isinstance(caught.value, ConnectionLost)

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +21,6 @@ from trio_mcp.types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="made of POSIX descriptors")
 
@@ -126,8 +126,10 @@ def test_what_is_printed_does_not_reach_the_wire(expression: str, printed: bytes
 @pytest.mark.parametrize(
     "expression",
     [
-        "subprocess.run([sys.executable, '-c', 'import sys; print(len(sys.stdin.read()))'],"
-        " stdout=subprocess.PIPE).stdout.decode().strip()",
+        (
+            "subprocess.run([sys.executable, '-c', 'import sys; print(len(sys.stdin.read()))'],"
+            " stdout=subprocess.PIPE).stdout.decode().strip()"
+        ),
         "os.system('cat >/dev/null')",
         "len(sys.stdin.read())",
         "len(os.read(0, 100))",
@@ -196,23 +198,22 @@ def test_files_serve_as_stdin_and_stdout(tmp_path: Path) -> None:
 
 
 def test_the_null_device_serves_as_both() -> None:
-    with open(os.devnull, "r+b") as null:
+    with Path(os.devnull).open("r+b") as null:
         ran = subprocess.run(COMMAND, stdin=null, stdout=null, timeout=9, check=False)
     assert ran.returncode == 0
 
 
 def test_a_socket_serves_as_both() -> None:
     here, there = socket.socketpair()
-    with here, there:
-        with popen(stdin=there, stdout=there) as process:
-            there.close()
-            here.sendall(request(1, "'x' * 1_000_000"))
-            data = b""
-            while not data.endswith(b"\n"):
-                data += here.recv(1 << 20)
-            assert len(json.loads(data)["result"]["value"]) == 1_000_000
-            here.shutdown(socket.SHUT_WR)
-            assert process.wait(9) == 0
+    with here, there, popen(stdin=there, stdout=there) as process:
+        there.close()
+        here.sendall(request(1, "'x' * 1_000_000"))
+        data = b""
+        while not data.endswith(b"\n"):
+            data += here.recv(1 << 20)
+        assert len(json.loads(data)["result"]["value"]) == 1_000_000
+        here.shutdown(socket.SHUT_WR)
+        assert process.wait(9) == 0
 
 
 def test_stderr_may_be_the_same_pipe() -> None:
@@ -413,8 +414,13 @@ async def test_standard_descriptors_serve_one_session_at_a_time(
 
 async def test_the_error_of_the_body_passes_and_all_is_put_back() -> None:
     inodes = [os.fstat(fd).st_ino for fd in (0, 1)]
-    with pytest.raises(ValueError, match="mine"), trio.CancelScope() as scope:
-        async with stdio_server():
-            scope.cancel()
-            raise ValueError("mine")
+
+    async def fail() -> None:
+        with trio.CancelScope() as scope:
+            async with stdio_server():
+                scope.cancel()
+                raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        await fail()
     assert [os.fstat(fd).st_ino for fd in (0, 1)] == inodes

@@ -7,11 +7,13 @@ import ntpath
 from typing import Any
 
 import pytest
+import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_mcp.transports._windows import (
     JobObject,
+    WindowsGroup,
     batch_command_line,
     command_line,
     find_command,
@@ -243,3 +245,38 @@ def test_a_process_that_cannot_be_added_is_told(refuses: str) -> None:
     kernel32 = FakeKernel32(refuses)
     assert not JobObject(kernel32).add(4711)
     assert (("CloseHandle", 22) in kernel32.calls) is (refuses == "AssignProcessToJobObject")
+
+
+class FakeProcess:
+    pid = 4711
+    killed = False
+
+    def kill(self) -> None:
+        self.killed = True
+
+    async def wait(self) -> int:
+        await trio.lowlevel.checkpoint()
+        return 3
+
+
+async def test_a_group_is_ended_as_a_job() -> None:
+    kernel32, process = FakeKernel32(), FakeProcess()
+    group = WindowsGroup(process, kernel32)  # type: ignore[arg-type]
+    assert await group.wait_exited(process) == 3  # type: ignore[arg-type]
+    group.forget_if_reaped()
+    assert not group.terminate()
+    kernel32.calls.clear()
+    group.kill()
+    group.close()
+    group.close()
+    assert kernel32.calls == [("TerminateJobObject", 11, 1), ("CloseHandle", 11)]
+    assert not process.killed
+
+
+@pytest.mark.parametrize("refuses", ["CreateJobObjectW", "OpenProcess"])
+def test_without_a_job_the_process_alone_is_ended(refuses: str) -> None:
+    process = FakeProcess()
+    group = WindowsGroup(process, FakeKernel32(refuses))  # type: ignore[arg-type]
+    group.kill()
+    group.close()
+    assert process.killed

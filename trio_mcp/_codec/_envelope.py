@@ -210,7 +210,9 @@ def _kind(value: JsonValue) -> str:
         return "a boolean"
     if isinstance(value, (int, float)):
         return "a number"
-    return {str: "a string", list: "an array"}.get(type(value), "an object")
+    if isinstance(value, str):
+        return "a string"
+    return "an array" if isinstance(value, list) else "an object"
 
 
 # How the envelope of a message too long to be read looks from its ends. At the end, only the

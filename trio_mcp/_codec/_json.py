@@ -101,7 +101,7 @@ def checked_copy(value: object, where: str) -> JsonValue:
 _TOO_DEEP: Final = f"nested deeper than {MAX_JSON_DEPTH} levels"
 
 
-class _Refused(Exception):  # noqa: N818 - never leaves this module
+class _Refused(Exception):
     def __init__(self, kind: type[TypeError | ValueError], reason: str) -> None:
         super().__init__(reason)
         self.kind = kind

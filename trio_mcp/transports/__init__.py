@@ -49,7 +49,7 @@ _HOMES = {
     "stdio_server": "trio_mcp.transports._stdio_server",
 }
 
-__all__ = list(_HOMES)  # noqa: PLE0604 - the names are literals above
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> object:

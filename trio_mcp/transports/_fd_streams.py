@@ -19,6 +19,8 @@ import select
 import stat
 import sys
 import threading
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, final
 
 import trio
@@ -51,10 +53,8 @@ def widen_pipe(fd: int) -> None:
         return
     from fcntl import F_SETPIPE_SZ, fcntl  # noqa: PLC0415 - not on every platform
 
-    try:
+    with suppress(OSError):  # no pipe, or the user's budget is used up: 64 KiB work too
         fcntl(fd, F_SETPIPE_SZ, READ_SIZE)
-    except OSError:
-        pass  # no pipe, or the user's budget is used up: it works with 64 KiB too
 
 
 def mode_for(fd: int) -> Mode:
@@ -162,7 +162,7 @@ class FdReceiveStream(trio.abc.ReceiveStream):
                 continue
         if owned.mode == "thread":
             owned.get()
-            return await owned.run_in_thread(lambda fd: os.read(fd, size))
+            return await owned.run_in_thread(partial(_read, size))
         await trio.lowlevel.checkpoint()
         return os.read(owned.get(), size)
 
@@ -221,16 +221,13 @@ class FdSendStream(trio.abc.SendStream):
             rest = self._write_now(rest) if self._nowait else self._write_a_little(rest)
             if not rest:
                 return
-        while True:
+        while rest:
             if owned.mode == "thread":
-                piece = rest
-                written = await owned.run_in_thread(lambda fd, piece=piece: os.write(fd, piece))
+                written = await owned.run_in_thread(partial(_write, rest))
             else:
                 await trio.lowlevel.checkpoint()
                 written = os.write(owned.get(), rest[:READ_SIZE])
             rest = rest[written:]
-            if not rest:
-                return
 
     def _write_now(self, rest: memoryview) -> memoryview:
         """Write what fits at once, all or nothing of it; return what is left."""
@@ -254,13 +251,15 @@ class FdSendStream(trio.abc.SendStream):
 
     async def wait_send_all_might_not_block(self) -> None:
         fd = self._owned.get()
-        if self._owned.mode == "poll":
-            try:
-                return await trio.lowlevel.wait_writable(fd)
-            except OSError as exc:
-                if exc.errno not in _NOT_POLLABLE:
-                    raise trio.BrokenResourceError from exc
-        await trio.lowlevel.checkpoint()
+        if self._owned.mode != "poll":
+            await trio.lowlevel.checkpoint()
+            return
+        try:
+            await trio.lowlevel.wait_writable(fd)
+        except OSError as exc:
+            if exc.errno not in _NOT_POLLABLE:
+                raise trio.BrokenResourceError(f"cannot write: {exc.strerror}") from exc
+            self._owned.mode = "direct"
 
     def close(self) -> None:
         self._owned.close()
@@ -268,3 +267,11 @@ class FdSendStream(trio.abc.SendStream):
     async def aclose(self) -> None:
         self.close()
         await trio.lowlevel.checkpoint()
+
+
+def _read(size: int, fd: int) -> bytes:
+    return os.read(fd, size)
+
+
+def _write(data: memoryview, fd: int) -> int:
+    return os.write(fd, data)

@@ -11,7 +11,13 @@ import trio
 from trio_mcp._codec._envelope import dump_message, parse_frame
 from trio_mcp._codec._json import checked_copy
 from trio_mcp._rpc._channel import Channel
-from trio_mcp.types import JSONRPCError, JSONRPCResponse
+from trio_mcp.types import (
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -179,13 +185,17 @@ class MemoryChannel(Channel):
         if self._as_text:
             return parse_frame(dump_message(message))
         if isinstance(message, JSONRPCResponse):
-            return attrs.evolve(message, result=_copy_object(message.result, "result"))
+            return JSONRPCResponse(id=message.id, result=_copy_object(message.result, "result"))
         if isinstance(message, JSONRPCError):
             data = checked_copy(message.error.data, "error.data")
-            return attrs.evolve(message, error=attrs.evolve(message.error, data=data))
+            error = ErrorData(code=message.error.code, message=message.error.message, data=data)
+            return JSONRPCError(id=message.id, error=error)
         if message.params is None:
             return message
-        return attrs.evolve(message, params=_copy_object(message.params, "params"))
+        params = _copy_object(message.params, "params")
+        if isinstance(message, JSONRPCRequest):
+            return JSONRPCRequest(id=message.id, method=message.method, params=params)
+        return JSONRPCNotification(method=message.method, params=params)
 
 
 def _copy_object(value: JsonObject, where: str) -> JsonObject:

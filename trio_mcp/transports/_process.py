@@ -10,10 +10,6 @@ A leader that leaves earlier ends the waiting, and what is left of its group is 
 runs under a shield, since a cancelled scope has to end its processes too, and in the keeper's
 own task, since Trio delivers KeyboardInterrupt to its main task even inside a shield.
 
-The exit of the leader is seen through a pidfd, without reaping it: while it is a zombie its
-number names its group and nothing else, so that no signal can reach a stranger. Where there
-is no pidfd (macOS), a group whose leader was reaped before the end began is left alone.
-
 A process that makes itself a daemon (a session of its own) is out of reach, by its own wish.
 PR_SET_PDEATHSIG is not used: it follows the thread that spawned, and Trio's threads end when
 they are idle. When this process is killed, the server's stdin ends, and it should leave.
@@ -26,17 +22,16 @@ import os
 import signal
 import subprocess
 import sys
+from abc import abstractmethod
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, cast, final
 
 import trio
 
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp.errors import ConnectionLost
 from trio_mcp.transports._fd_streams import READ_SIZE, FdReceiveStream, widen_pipe
-
-if sys.platform == "win32":
-    from trio_mcp.transports import _windows
+from trio_mcp.transports._process_group import open_group
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -67,6 +62,16 @@ _QUOTED_SIZE: Final = 2000
 _logger = logging.getLogger(__name__)
 
 
+class _SendPipe(trio.abc.SendStream):
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+class _ReceivePipe(trio.abc.ReceiveStream):
+    @abstractmethod
+    def close(self) -> None: ...
+
+
 @final
 class ServerProcess:
     """A running child; made by `open_server_process`."""
@@ -81,21 +86,22 @@ class ServerProcess:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        self.stdin: trio.abc.SendStream = process.stdin
-        self.stdout: trio.abc.ReceiveStream = process.stdout
+        # What they are made of differs between systems; all of them close at once.
+        self.stdin = cast("_SendPipe", process.stdin)
+        self.stdout = cast("_ReceivePipe", process.stdout)
         self.pid = process.pid
         self.exit_status: int | None = None
         """Once it has exited: its status, or minus the number of the signal."""
 
         self._process = process
-        self._stderr_stream: trio.abc.ReceiveStream = process.stderr
+        self._stderr_stream = cast("_ReceivePipe", process.stderr)
         self._stderr = stderr
         self._termination_timeout = termination_timeout
         self._force_kill_timeout = force_kill_timeout
         self._serving = trio.CancelScope()
         self._exited = trio.Event()
         self._stopped = trio.Event()
-        self._group = _open_group(process.pid)
+        self._group = open_group(process)
         for stream in (process.stdin, process.stdout):
             if isinstance(stream, trio.lowlevel.FdStream):
                 widen_pipe(stream.fileno())
@@ -204,8 +210,7 @@ class ServerProcess:
 
     def _release(self) -> None:
         for stream in (self.stdin, self.stdout, self._stderr_stream):
-            # All streams of Trio's processes have it.
-            stream.close()  # type: ignore[attr-defined]
+            stream.close()
         self._stderr.close()
         self._group.close()
 
@@ -259,6 +264,8 @@ async def _spawn(
     command: Sequence[str], env: Mapping[str, str], cwd: str | os.PathLike[str] | None
 ) -> trio.Process:
     if sys.platform == "win32":
+        from trio_mcp.transports import _windows  # noqa: PLC0415 - loads ctypes
+
         return await trio.lowlevel.open_process(
             _windows.command_line(command[0], command[1:], env),
             stdin=subprocess.PIPE,
@@ -326,99 +333,3 @@ async def _drain(stream: trio.abc.ReceiveStream) -> None:
     with suppress(trio.BrokenResourceError):
         while await stream.receive_some(READ_SIZE):
             pass
-
-
-class _PosixGroup:
-    """The process group of a child that leads it."""
-
-    def __init__(self, pid: int) -> None:
-        self._pgid: int | None = pid
-        self._pidfd: int | None = None
-        if sys.platform == "linux":
-            with suppress(OSError):  # Linux before 5.3, or out of descriptors
-                self._pidfd = os.pidfd_open(pid)
-
-    async def wait_exited(self, process: trio.Process) -> int | None:
-        if sys.platform != "linux" or self._pidfd is None:
-            return await process.wait()
-        await trio.lowlevel.wait_readable(self._pidfd)
-        return _peek_exit_status(process.pid)
-
-    def forget_if_reaped(self) -> None:
-        """Let go of a group whose number may belong to somebody else by now."""
-        if self._pidfd is None:
-            self._pgid = None
-
-    def terminate(self) -> bool:
-        """Ask it to end; tell whether there is a point in waiting for that."""
-        self._signal(signal.SIGTERM)
-        return True
-
-    def kill(self) -> None:
-        self._signal(signal.SIGKILL)
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._pgid is None:
-            return
-        # Gone, or (EPERM on macOS) nothing but zombies.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._pgid, number)
-
-    def close(self) -> None:
-        self._pgid = None
-        if self._pidfd is not None:
-            os.close(self._pidfd)
-            self._pidfd = None
-
-
-def _peek_exit_status(pid: int) -> int | None:
-    """Read the status of a process that has exited, and leave it unreaped."""
-    if sys.platform == "win32" or sys.platform == "darwin":
-        return None
-    try:
-        exit_info = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return None  # reaped by somebody's waitpid(-1)
-    if exit_info is None:
-        return None
-    killed = exit_info.si_code != os.CLD_EXITED
-    return -exit_info.si_status if killed else exit_info.si_status
-
-
-class _WindowsGroup:
-    """A child and its descendants, held together by a job object where there is one."""
-
-    def __init__(self, pid: int) -> None:
-        self._job: _windows.JobObject | None = None
-        self._process: trio.Process | None = None
-        with suppress(OSError):
-            job = _windows.JobObject()
-            if job.add(pid):
-                self._job = job
-            else:
-                job.close()
-
-    async def wait_exited(self, process: trio.Process) -> int | None:
-        self._process = process
-        return await process.wait()
-
-    def forget_if_reaped(self) -> None:
-        pass  # a handle names one process for ever
-
-    def terminate(self) -> bool:
-        return False  # Windows has no way to ask
-
-    def kill(self) -> None:
-        if self._job is not None:
-            self._job.terminate()
-        elif self._process is not None:
-            self._process.kill()
-
-    def close(self) -> None:
-        if self._job is not None:
-            self._job.close()
-            self._job = None
-
-
-def _open_group(pid: int) -> _PosixGroup | _WindowsGroup:
-    return _WindowsGroup(pid) if sys.platform == "win32" else _PosixGroup(pid)

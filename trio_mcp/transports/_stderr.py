@@ -16,6 +16,8 @@ from trio_mcp.transports._fd_streams import PIPE_BUF, FdSendStream
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from trio_mcp.transports._fd_streams import Mode
+
     ErrLog: TypeAlias = TextIO | Callable[[str], object] | None
 
 TAIL_SIZE: Final = 64 * 1024
@@ -154,7 +156,7 @@ def _open_sink(errlog: TextIO) -> FdSendStream | None:
     except (AttributeError, OSError, ValueError, io.UnsupportedOperation):
         return None
     # A terminal that polls as writable may still block, when somebody presses Ctrl-S.
-    mode = "thread" if sys.platform == "win32" or os.isatty(fd) else None
+    mode: Mode | None = "thread" if sys.platform == "win32" or os.isatty(fd) else None
     return FdSendStream(fd, mode)
 
 

@@ -16,10 +16,13 @@ import ctypes
 import ntpath
 import string
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    import trio
 
 CREATION_FLAGS: Final = 0x0800_0000 | 0x0000_0200
 """CREATE_NO_WINDOW, and CREATE_NEW_PROCESS_GROUP so that Ctrl-C stays with us."""
@@ -219,6 +222,47 @@ class JobObject:
         handle, self._handle = self._handle, None
         if handle:
             self._kernel32.CloseHandle(handle)
+
+
+@final
+class WindowsGroup:
+    """A child and its descendants, held together by a job object where there is one.
+
+    Args:
+      process: The child.
+      kernel32: The library; a fake in tests.
+
+    """
+
+    def __init__(self, process: trio.Process, kernel32: Any = None) -> None:
+        self._process = process
+        self._job: JobObject | None = None
+        with suppress(OSError):
+            job = JobObject(kernel32)
+            if job.add(process.pid):
+                self._job = job
+            else:
+                job.close()
+
+    async def wait_exited(self, process: trio.Process) -> int | None:
+        return await process.wait()
+
+    def forget_if_reaped(self) -> None:
+        """Do nothing: a handle names one process for ever."""
+
+    def terminate(self) -> bool:
+        return False  # Windows has no way to ask
+
+    def kill(self) -> None:
+        if self._job is not None:
+            self._job.terminate()
+        else:
+            self._process.kill()
+
+    def close(self) -> None:
+        if self._job is not None:
+            self._job.close()
+            self._job = None
 
 
 def _load_kernel32() -> Any:
