@@ -26,11 +26,12 @@ ConnectionLost`` means that this side lost the connection.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from trio_mcp.types import (
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     INVALID_REQUEST,
     REQUEST_TIMEOUT,
     URL_ELICITATION_REQUIRED,
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trio_mcp.types import ElicitRequestURLParams, JSONRPCError
+
+# Resources, error handling, until 2025-11-25.
+_RESOURCE_NOT_FOUND: Final = -32002
 
 __all__ = [
     "ConnectionLost",
@@ -104,6 +108,16 @@ class MCPError(Exception):
         if error.code == URL_ELICITATION_REQUIRED:
             return UrlElicitationRequiredError.from_error(error)
         return MCPError(error.code, error.message, error.data)
+
+    @property
+    def is_resource_not_found(self) -> bool:
+        """Whether this says that there is no resource at the URI that was asked for.
+
+        A modern server answers -32602 with the URI as data, an older one -32002.
+        """
+        if self.code == INVALID_PARAMS:
+            return isinstance(self.data, dict) and "uri" in self.data
+        return self.code == _RESOURCE_NOT_FOUND
 
     def __str__(self) -> str:
         return self.message

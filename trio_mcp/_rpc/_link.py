@@ -10,6 +10,7 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from trio_mcp.errors import ConnectionLost
     from trio_mcp.types._base import JsonObject
 
     ProgressFn = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -76,6 +77,10 @@ class Link(ABC):
     def lost(self) -> bool:
         """Whether the connection has ended, so that no answer can come any more."""
         return False
+
+    def break_off(self, lost: ConnectionLost) -> None:
+        """Give the connection up: what waits, and all that comes later, fails with this."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be broken off")
 
     @abstractmethod
     async def notify(self, method: str, params: JsonObject | None = None) -> None:

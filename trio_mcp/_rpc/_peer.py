@@ -172,6 +172,12 @@ class Peer(Link):
         """See `Link.lost`."""
         return self._lost is not None
 
+    def break_off(self, lost: ConnectionLost) -> None:
+        """See `Link.break_off`."""
+        self._mute = self._mute or lost
+        self._lose(lost)
+        self._reading.cancel(reason=lost.message)
+
     # The tasks behind it
 
     async def run(self) -> None:
@@ -221,8 +227,7 @@ class Peer(Link):
             self._mute = _loss(exc)
             with trio.move_on_after(LOSS_REASON_TIMEOUT):
                 await self._ended.wait()
-            self._lose(self._mute)
-            self._reading.cancel(reason="the peer cannot be written to")
+            self.break_off(self._mute)
 
     async def _drain(self) -> None:
         """Let running handlers answer, for the agreed time, once no more can be asked."""

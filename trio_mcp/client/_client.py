@@ -80,6 +80,8 @@ class Client:
           ``"legacy"`` only initializes; the name of a revision pins it (a modern one is
           adopted without a question).
       prior_discover: What a modern server answered another time, for a pinned revision.
+      ping_interval: Seconds between signs of life that an older server is asked for; one that
+          is not answered within as many ends the connection.
 
     Cancellation:
       Entering may be cancelled at any time. A stdio server that does not go by itself makes
@@ -100,6 +102,7 @@ class Client:
     mode: ConnectMode = attrs.field(default="auto")
     prior_discover: DiscoverResult | None = None
     elicitation_callback: ElicitationFnT | None = None
+    ping_interval: float | None = attrs.field(default=None, kw_only=True)
     _session: ClientSession | None = attrs.field(default=None, init=False)
     _block: AbstractAsyncContextManager[ClientSession] | None = attrs.field(
         default=None, init=False
@@ -152,6 +155,7 @@ class Client:
             client_info=self.client_info,
             log_level=self.log_level,
             sampling_capabilities=self.sampling_capabilities,
+            ping_interval=self.ping_interval,
             open_link=road_to(self.server, raise_exceptions=self.raise_exceptions),
         )
         async with session:

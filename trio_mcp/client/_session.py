@@ -10,6 +10,7 @@ from trio_mcp._codec import DecodeError, checked_copy, decode, encode
 from trio_mcp._protocol._meta import build_client_envelope
 from trio_mcp._rpc._channel import join_ends
 from trio_mcp._rpc._link import CallOptions
+from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp._rpc._peer import open_peer
 from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning
 from trio_mcp.types import (
@@ -32,6 +33,7 @@ from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision, revision_for
 
 from ._callbacks import Callbacks
+from ._keep_alive import keep_alive
 from ._serving import ClientServing
 
 if TYPE_CHECKING:
@@ -94,6 +96,8 @@ class ClientSession:
       log_level: Ask modern servers for log messages, from this level on.
       sampling_capabilities: What the sampling callback can do beyond the minimum.
       extensions: Extensions to declare, with their settings.
+      ping_interval: Seconds between signs of life that an older server is asked for; one that
+          is not answered within as many ends the connection. None, the default, for none.
       open_link: Opens another way to the server, in place of the two streams.
 
     """
@@ -113,6 +117,7 @@ class ClientSession:
         log_level: LoggingLevel | None = None,
         sampling_capabilities: SamplingCapability | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
+        ping_interval: float | None = None,
         open_link: OpenLink | None = None,
     ) -> None:
         if open_link is None:
@@ -131,6 +136,7 @@ class ClientSession:
         self._read_timeout_seconds = read_timeout_seconds
         self._client_info = DEFAULT_CLIENT_INFO if client_info is None else client_info
         self._log_level = log_level
+        self._ping_interval = ping_interval
         self._capabilities = _declare(self._callbacks, sampling_capabilities, extensions)
         self._exit_stack: AsyncExitStack | None = None
         self._link: Link | None = None
@@ -256,6 +262,12 @@ class ClientSession:
         )
         self.adopt(read)
         await self._require_link().notify("notifications/initialized")
+        if self._ping_interval is not None:
+            assert self._exit_stack is not None
+            nursery = await self._exit_stack.enter_async_context(open_background_nursery())
+            nursery.start_soon(
+                keep_alive, self._require_link(), self._ping_interval, name="MCP keep-alive"
+            )
         return read
 
     async def discover(self) -> DiscoverResult:

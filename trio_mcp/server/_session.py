@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trio_mcp._codec import DecodeError, checked_copy, decode, encode
 from trio_mcp._protocol._ladder import LOG_LEVELS
+from trio_mcp._protocol._refusals import invalid_params, missing_client_capability
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions
 from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning, NoBackChannelError
 from trio_mcp.types import ClientCapabilities, EmptyResult, Implementation, InitializeRequestParams
@@ -98,6 +99,22 @@ class ServerSession:
         if declared is None:
             return False
         return _includes(encode(declared, self._revision), encode(capability, self._revision))
+
+    def require_client_capability(self, capability: ClientCapabilities) -> None:
+        """Refuse the request unless the client declared at least this much.
+
+        Raises:
+          MCPError: -32021, with what is required in its data; -32602 in the older era, which
+              has no such code.
+
+        """
+        if self.check_client_capability(capability):
+            return
+        required = encode(capability, self._revision)
+        message = f"This needs a client that declares {', '.join(_names(required))}"
+        if self._revision.has_handshake:
+            raise invalid_params(message)
+        raise missing_client_capability(message, required)
 
     @property
     def can_send_request(self) -> bool:
@@ -336,6 +353,14 @@ class ServerSession:
 
 def _reaches(level: str, threshold: str) -> bool:
     return LOG_LEVELS.index(level) >= LOG_LEVELS.index(threshold)
+
+
+def _names(required: JsonObject, prefix: str = "") -> list[str]:
+    names: list[str] = []
+    for key, value in required.items():
+        inner = _names(value, f"{prefix}{key}.") if isinstance(value, dict) else []
+        names += inner or [f"{prefix}{key}"]
+    return names
 
 
 def _includes(declared: JsonObject, wanted: JsonObject) -> bool:

@@ -1,0 +1,283 @@
+"""Rules of the protocol that no single part keeps alone."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+import trio
+
+import trio_mcp
+from trio_mcp import types
+from trio_mcp.client import Client
+from trio_mcp.errors import MCPError
+from trio_mcp.mcpserver import MCPServer
+from trio_mcp.server import Server
+from trio_mcp.transports import open_memory_channel_pair
+from trio_mcp.types import (
+    HANDSHAKE_PROTOCOL_VERSIONS,
+    KNOWN_PROTOCOL_VERSIONS,
+    CallToolResult,
+    ClientCapabilities,
+    ElicitationCapability,
+    FormElicitationCapability,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    SamplingCapability,
+    TextContent,
+)
+
+PACKAGE = Path(trio_mcp.__file__).parent
+SPECIFIED = {-32700, -32600, -32601, -32602, -32603, -32020, -32021, -32022}
+
+
+def integers_in(path: Path) -> set[int]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if (
+            isinstance(node, ast.UnaryOp)
+            and isinstance(node.op, ast.USub)
+            and isinstance(node.operand, ast.Constant)
+            and type(node.operand.value) is int
+        ):
+            found.add(-node.operand.value)
+    return found
+
+
+@pytest.mark.req("R-015", "R-018", "R-022")
+def test_every_code_in_the_package_is_the_specifications_or_outside_its_range():
+    older = {-32002, -32042}  # sent to older clients alone
+    local = {-32000, -32001}  # what `mcp` calls these local failures; never sent
+    codes = set().union(*(integers_in(path) for path in PACKAGE.rglob("*.py")))
+    reserved = {code for code in codes if -32768 <= code <= -32000}
+    assert reserved - older - local - {-32768} <= SPECIFIED
+    assert types.SERVER_BUSY == -31503
+
+
+@pytest.mark.req("R-016", "R-019")
+async def test_no_local_failure_is_sent_as_a_code(autojump_clock, caplog):
+    from trio_mcp.errors import ConnectionLost, InvalidResponse, RequestTimeout
+
+    for raised in (ConnectionLost(), RequestTimeout("late"), InvalidResponse("odd")):
+
+        async def handler(ctx, params, raised=raised):
+            raise raised
+
+        async with Client(Server("x", on_call_tool=handler)) as client:
+            with pytest.raises(MCPError) as caught:
+                await client.call_tool("x")
+            assert caught.value.code == -32603
+    assert "late" in caplog.text
+
+
+@pytest.mark.req("R-054")
+@pytest.mark.parametrize(
+    ("declared", "refused"),
+    [
+        ({}, True),
+        ({"elicitation": {}}, True),
+        ({"elicitation": {"form": {}}}, False),
+        ({"sampling": {}, "elicitation": {"form": {}, "url": {}}}, False),
+    ],
+)
+async def test_a_needed_capability_is_asked_for_by_name(autojump_clock, declared, refused):
+    needed = ClientCapabilities(
+        elicitation=ElicitationCapability(form=FormElicitationCapability())
+    )
+
+    async def handler(ctx, params):
+        ctx.session.require_client_capability(needed)
+        return CallToolResult(content=[])
+
+    answer = await ask_modern(Server("x", on_call_tool=handler), declared)
+    if refused:
+        assert answer.error.code == -32021
+        assert answer.error.data == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+        assert "elicitation.form" in answer.error.message
+    else:
+        assert isinstance(answer, JSONRPCResponse)
+
+
+async def ask_modern(server, capabilities, info=None):
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    }
+    if info is not None:
+        meta["io.modelcontextprotocol/clientInfo"] = info
+    near, far = open_memory_channel_pair(as_text=True)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(server.run, near)
+        params = {"name": "x", "_meta": meta}
+        await far.send([JSONRPCRequest(id=1, method="tools/call", params=params)])
+        (answer,) = await far.receive()
+        nursery.cancel_scope.cancel()
+    return answer
+
+
+async def test_the_older_era_has_no_code_for_a_missing_capability(autojump_clock):
+    async def handler(ctx, params):
+        ctx.session.require_client_capability(ClientCapabilities(sampling=SamplingCapability()))
+
+    async with Client(Server("x", on_call_tool=handler), mode="legacy") as client:
+        with pytest.raises(MCPError, match="sampling") as caught:
+            await client.call_tool("x")
+        assert caught.value.code == -32602
+
+
+@pytest.mark.req("R-057", "R-058")
+async def test_who_a_client_says_it_is_changes_nothing(autojump_clock):
+    async def handler(ctx, params):
+        return CallToolResult(content=[TextContent(text="same")])
+
+    server = Server("x", on_call_tool=handler)
+    answers = [
+        await ask_modern(server, {}, info)
+        for info in (None, {"name": "admin", "version": "1"}, {"name": "x", "version": "0"})
+    ]
+    assert answers[0] == answers[1] == answers[2]
+
+
+@pytest.mark.req("R-002", "R-539")
+@pytest.mark.parametrize("version", KNOWN_PROTOCOL_VERSIONS)
+async def test_every_revision_is_served_from_start_to_end(autojump_clock, version):
+    mcp = MCPServer("x")
+
+    @mcp.tool()
+    async def add(a: int, b: int) -> int:
+        return a + b
+
+    @mcp.resource("data://x")
+    def data() -> str:
+        return "text"
+
+    @mcp.prompt()
+    def ask(what: str) -> str:
+        return f"Tell me {what}"
+
+    async with Client(mcp, mode=version) as client:
+        assert client.protocol_version == version
+        assert [tool.name async for tool in client.iter_tools()] == ["add"]
+        result = await client.call_tool("add", {"a": 1, "b": 2})
+        assert result.content[0].text == "3"
+        has_structure = version >= "2025-06-18"
+        assert bool(result.structured_content) is has_structure
+        assert (await client.read_resource("data://x")).contents[0].text == "text"
+        prompt = await client.get_prompt("ask", {"what": "more"})
+        assert prompt.messages[0].content.text == "Tell me more"
+        if version in HANDSHAKE_PROTOCOL_VERSIONS:
+            await client.send_ping()
+
+
+@pytest.mark.req("R-021")
+async def test_a_missing_resource_of_an_older_server_is_the_same_exception(autojump_clock):
+    from trio_mcp.errors import ResourceNotFoundError
+
+    async def read(ctx, params):
+        raise ResourceNotFoundError("nothing")
+
+    for mode in ("auto", "legacy"):
+        async with Client(Server("x", on_read_resource=read), mode=mode) as client:
+            with pytest.raises(MCPError) as caught:
+                await client.read_resource("a://b")
+            assert caught.value.is_resource_not_found
+
+
+@pytest.mark.req("R-025", "R-001")
+async def test_a_notification_has_no_id(autojump_clock):
+    from trio_mcp._codec import message_to_json
+
+    assert "id" not in message_to_json(JSONRPCNotification(method="notifications/x"))
+    assert message_to_json(JSONRPCNotification(method="notifications/x"))["jsonrpc"] == "2.0"
+
+
+@pytest.mark.req("R-060")
+async def test_trace_context_is_carried_unchanged(autojump_clock):
+    trace = {
+        "traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
+        "tracestate": "vendor=opaque",
+        "baggage": "user=1",
+    }
+    seen = {}
+
+    async def handler(ctx, params):
+        seen.update(ctx.meta)
+        return CallToolResult(content=[])
+
+    async with Client(Server("x", on_call_tool=handler)) as client:
+        await client.call_tool("x", meta=trace)
+    assert trace.items() <= seen.items()
+
+
+@pytest.mark.req("R-030", "R-028")
+async def test_nothing_of_one_connection_is_needed_on_another(autojump_clock):
+    async def handler(ctx, params):
+        return CallToolResult(content=[TextContent(text=params.arguments["handle"])])
+
+    server = Server("x", on_call_tool=handler)
+    for handle in ("a", "b"):
+        async with Client(server) as client:
+            result = await client.call_tool("x", {"handle": handle})
+            assert result.content[0].text == handle
+
+
+@pytest.mark.req("R-531")
+async def test_a_server_asks_nothing_before_it_is_asked(autojump_clock):
+    near, far = open_memory_channel_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(MCPServer("x").lowlevel_server.run, near)
+        hello = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"sampling": {}, "roots": {}},
+            "clientInfo": {"name": "c", "version": "1"},
+        }
+        await far.send([JSONRPCRequest(id=1, method="initialize", params=hello)])
+        (answer,) = await far.receive()
+        assert isinstance(answer, JSONRPCResponse)
+        with trio.move_on_after(100) as silence:
+            await far.receive()
+        assert silence.cancelled_caught
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.req("R-540")
+@pytest.mark.parametrize(
+    "method", ["prompts/list", "resources/list", "completion/complete", "logging/setLevel"]
+)
+async def test_what_was_not_negotiated_is_not_served(autojump_clock, method):
+    mcp = MCPServer("x")
+
+    @mcp.tool()
+    async def add(a: int, b: int) -> int:
+        return a + b
+
+    async with Client(mcp, mode="legacy") as client:
+        with pytest.raises(MCPError) as caught:
+            await client.session._link.request(method, {})
+        assert caught.value.code == -32601
+
+
+@pytest.mark.req("R-029")
+async def test_one_process_serves_any_number_of_conversations(autojump_clock):
+    async def handler(ctx, params):
+        await trio.sleep(1)
+        return CallToolResult(content=[TextContent(text=str(ctx.request_id))])
+
+    near, far = open_memory_channel_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(Server("x", on_call_tool=handler).run, near)
+        async with Client(far) as client, trio.open_nursery() as conversations:
+            answers = []
+
+            async def converse():
+                for _ in range(3):
+                    result = await client.call_tool("x")
+                    answers.append(result.content[0].text)
+
+            for _ in range(5):
+                conversations.start_soon(converse)
+        assert len(set(answers)) == 15
+        assert trio.current_time() == pytest.approx(3)
+        nursery.cancel_scope.cancel()
