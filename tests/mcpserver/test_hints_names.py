@@ -1,4 +1,4 @@
-# ruff: noqa: F821, TC001, UP037, UP045
+# ruff: noqa: F821, TC001, UP037
 # Hints are data here, and their names are looked up when the tests run.
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import importlib.util
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
 import pytest

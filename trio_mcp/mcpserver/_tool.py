@@ -294,7 +294,9 @@ class Tool:
             if not convert_result:
                 return value
             if plan.results.output_schema is None and reads_files(value):
-                return await trio.to_thread.run_sync(plan.results.convert, value, limiter=limiter)
+                return await trio.to_thread.run_sync(
+                    plan.results.convert, value, abandon_on_cancel=True, limiter=limiter
+                )
             return plan.results.convert(value)
         except MCPError:
             raise
@@ -330,8 +332,10 @@ class Tool:
         if self.is_async:
             return await self.fn(**kwargs)
         if self.run_in_thread:
-            call = functools.partial(self.fn, **kwargs)
-            value = await trio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=limiter)
+            # In a tuple, since Trio takes a coroutine that a thread returns for a mistake.
+            (value,) = await trio.to_thread.run_sync(
+                lambda: (self.fn(**kwargs),), abandon_on_cancel=True, limiter=limiter
+            )
         else:
             value = self.fn(**kwargs)
         # A plain function may hand on the coroutine of another.
