@@ -23,7 +23,7 @@ from trio_mcp._codec._shapes import (
 )
 from trio_mcp.types import Revision
 
-TEXT = st.text("abcäß€ \U0001f600\"\\\n", max_size=6)
+TEXT = st.text('abcäß€ \U0001f600"\\\n', max_size=6)
 NAMES = st.text("abcxyz", min_size=1, max_size=4)
 NUMBERS = st.integers(-(2**53), 2**53) | st.floats(-1e6, 1e6)
 JSON = st.recursive(
@@ -32,31 +32,45 @@ JSON = st.recursive(
     max_leaves=4,
 )
 # The published schemas know no fractions and no null in some objects.
-OBJECTS = st.dictionaries(NAMES, st.integers() | TEXT | st.lists(st.booleans(), max_size=2), max_size=2)
+OBJECTS = st.dictionaries(
+    NAMES, st.integers() | TEXT | st.lists(st.booleans(), max_size=2), max_size=2
+)
 
 INPUT_SCHEMAS = st.fixed_dictionaries(
     {"type": st.just("object")},
     optional={
-        "properties": st.dictionaries(NAMES, st.just({"type": "string"}) | st.booleans(), max_size=2),
+        "properties": st.dictionaries(
+            NAMES, st.just({"type": "string"}) | st.booleans(), max_size=2
+        ),
         "required": st.lists(NAMES, max_size=2, unique=True),
         "$schema": st.just("https://json-schema.org/draft/2020-12/schema"),
     },
 )
 OUTPUT_SCHEMAS = INPUT_SCHEMAS | st.sampled_from([{"type": "string"}, {"anyOf": [{}]}, {}])
 
-CHOICES = st.lists(
-    st.fixed_dictionaries({"const": NAMES, "title": TEXT}), min_size=1, max_size=2
-)
+CHOICES = st.lists(st.fixed_dictionaries({"const": NAMES, "title": TEXT}), min_size=1, max_size=2)
 TITLES = {"title": TEXT, "description": TEXT}
 
 
 def form_fields(revision: Revision) -> st.SearchStrategy[Any]:
-    one = st.fixed_dictionaries({"type": st.just("string"), "enum": st.lists(NAMES, min_size=1)}, optional=TITLES)
-    titled = st.fixed_dictionaries({"type": st.just("string"), "oneOf": CHOICES}, optional={**TITLES, "default": NAMES})
+    one = st.fixed_dictionaries(
+        {"type": st.just("string"), "enum": st.lists(NAMES, min_size=1)}, optional=TITLES
+    )
+    titled = st.fixed_dictionaries(
+        {"type": st.just("string"), "oneOf": CHOICES}, optional={**TITLES, "default": NAMES}
+    )
     plain = (
-        st.fixed_dictionaries({"type": st.just("string")}, optional={**TITLES, "default": TEXT, "maxLength": st.integers(0, 9)})
-        | st.fixed_dictionaries({"type": st.sampled_from(["integer", "number"])}, optional={**TITLES, "default": st.integers(0, 9)})
-        | st.fixed_dictionaries({"type": st.just("boolean")}, optional={**TITLES, "default": st.booleans()})
+        st.fixed_dictionaries(
+            {"type": st.just("string")},
+            optional={**TITLES, "default": TEXT, "maxLength": st.integers(0, 9)},
+        )
+        | st.fixed_dictionaries(
+            {"type": st.sampled_from(["integer", "number"])},
+            optional={**TITLES, "default": st.integers(0, 9)},
+        )
+        | st.fixed_dictionaries(
+            {"type": st.just("boolean")}, optional={**TITLES, "default": st.booleans()}
+        )
     )
     if not revision.has_titled_enums:
         return plain | one | titled
@@ -69,7 +83,10 @@ def form_fields(revision: Revision) -> st.SearchStrategy[Any]:
 
 def forms(revision: Revision) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries(
-        {"type": st.just("object"), "properties": st.dictionaries(NAMES, form_fields(revision), max_size=2)}
+        {
+            "type": st.just("object"),
+            "properties": st.dictionaries(NAMES, form_fields(revision), max_size=2),
+        }
     )
 
 
@@ -110,7 +127,9 @@ def values_of(cls: type, revision: Revision) -> st.SearchStrategy[Any]:
         elif field.default is not attrs.NOTHING and not demanded:
             default = field.default
             strategy = strategy | (
-                st.builds(default.factory) if isinstance(default, attrs.Factory) else st.just(default)
+                st.builds(default.factory)
+                if isinstance(default, attrs.Factory)
+                else st.just(default)
             )
         given[field.name] = strategy
     if cls is types.InputRequiredResult:

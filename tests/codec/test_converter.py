@@ -91,7 +91,7 @@ def error_of(cls, value, revision=LATEST_MODERN, where="params"):
             types.SetLevelRequestParams,
             {"level": "loud"},
             'params.level: expected "debug", "info", "notice", "warning", "error", "critical", '
-            "\"alert\" or \"emergency\", got 'loud'",
+            '"alert" or "emergency", got \'loud\'',
         ),
         (
             types.ElicitResult,
@@ -188,7 +188,10 @@ def test_numbers_keep_their_kind():
 
 def test_integers_of_any_size_pass():
     value = {"progressToken": 2**70, "progress": 2**80}
-    assert encode(decode(types.ProgressNotificationParams, value, LATEST_MODERN), LATEST_MODERN) == value
+    assert (
+        encode(decode(types.ProgressNotificationParams, value, LATEST_MODERN), LATEST_MODERN)
+        == value
+    )
 
 
 def test_null_is_read_as_absent_where_absent_is_allowed():
@@ -202,7 +205,9 @@ def test_null_is_read_as_absent_where_absent_is_allowed():
 
 def test_raw_json_is_passed_on():
     arguments = {"deep": [{"a": 1.0, "b": None}]}
-    params = decode(types.CallToolRequestParams, {"name": "x", "arguments": arguments}, LATEST_MODERN)
+    params = decode(
+        types.CallToolRequestParams, {"name": "x", "arguments": arguments}, LATEST_MODERN
+    )
     assert params.arguments is arguments
     assert encode(params, LATEST_MODERN)["arguments"] is arguments
 
@@ -231,7 +236,10 @@ def test_unknown_members_are_kept_and_written_back(revision):
         written.pop(name, None)
     expected = value
     if not revision.has_tool_annotations:
-        expected = {**value, "tools": [{k: w for k, w in value["tools"][0].items() if k != "annotations"}]}
+        expected = {
+            **value,
+            "tools": [{k: w for k, w in value["tools"][0].items() if k != "annotations"}],
+        }
     assert written == expected
 
 
@@ -265,7 +273,13 @@ def test_absent_structured_content_is_unset():
 
 
 def test_time_to_live_of_a_task_is_written_as_null():
-    wire = {"taskId": "1", "status": "working", "createdAt": "t", "lastUpdatedAt": "t", "ttl": None}
+    wire = {
+        "taskId": "1",
+        "status": "working",
+        "createdAt": "t",
+        "lastUpdatedAt": "t",
+        "ttl": None,
+    }
     task = decode(types.Task, wire, LATEST_HANDSHAKE)
     assert task.ttl is None
     assert encode(task, LATEST_HANDSHAKE) == wire
@@ -286,7 +300,9 @@ def test_modern_results_say_what_they_are_and_how_long_they_last():
     }
     assert encode(types.EmptyResult(), LATEST_MODERN) == {"resultType": "complete"}
     assert encode(types.Result(), LATEST_MODERN) == {"resultType": "complete"}
-    assert encode(types.Result(extra={"resultType": "task"}), LATEST_MODERN) == {"resultType": "task"}
+    assert encode(types.Result(extra={"resultType": "task"}), LATEST_MODERN) == {
+        "resultType": "task"
+    }
 
 
 @pytest.mark.req("R-008")
@@ -390,14 +406,18 @@ def test_some_revisions_demand_what_others_leave_open(revision):
         params = types.ElicitRequestURLParams(message="m", url="https://x")
         with pytest.raises(ValueError, match=r"elicitation_id is needed in revision 2025-11-25"):
             encode(params, revision)
-        assert error_of(
-            types.ElicitRequestURLParams, {"mode": "url", "message": "m", "url": "u"}, revision
-        ).path == "params.elicitationId"
+        assert (
+            error_of(
+                types.ElicitRequestURLParams, {"mode": "url", "message": "m", "url": "u"}, revision
+            ).path
+            == "params.elicitationId"
+        )
     else:
         assert error_of(types.CancelledNotificationParams, {}, revision).path == "params.requestId"
-        assert error_of(
-            types.CancelledNotificationParams, {"requestId": None}, revision
-        ).got == "null"
+        assert (
+            error_of(types.CancelledNotificationParams, {"requestId": None}, revision).got
+            == "null"
+        )
         with pytest.raises(ValueError, match=f"request_id is needed in revision {revision}"):
             encode(types.CancelledNotificationParams(), revision)
 
@@ -616,7 +636,9 @@ def test_json_objects_may_stand_for_objects():
 def test_tuples_and_mappings_are_taken_as_lists_and_dicts():
     result = types.CallToolResult(content=(types.TextContent(text="hi"),))
     assert encode(result, LATEST_MODERN)["content"] == [{"type": "text", "text": "hi"}]
-    params = types.CompletionContext(arguments=attrs.asdict(types.Icon(src="x"), filter=lambda a, v: isinstance(v, str)))
+    params = types.CompletionContext(
+        arguments=attrs.asdict(types.Icon(src="x"), filter=lambda a, v: isinstance(v, str))
+    )
     assert encode(params, LATEST_MODERN) == {"arguments": {"src": "x"}}
 
 
@@ -680,8 +702,13 @@ def test_subclass_stands_for_its_base():
 
 
 def test_generic_request_carries_any_params():
-    request = types.Request(method="com.example/go", params=types.PaginatedRequestParams(cursor="c"))
-    assert encode(request, LATEST_MODERN) == {"method": "com.example/go", "params": {"cursor": "c"}}
+    request = types.Request(
+        method="com.example/go", params=types.PaginatedRequestParams(cursor="c")
+    )
+    assert encode(request, LATEST_MODERN) == {
+        "method": "com.example/go",
+        "params": {"cursor": "c"},
+    }
     assert encode(types.Request(method="x", params={"a": 1}), LATEST_MODERN)["params"] == {"a": 1}
 
 

@@ -37,7 +37,9 @@ def test_each_revision_has_the_methods_that_are_known(side, notifications, table
 def test_tasks_are_of_one_revision_and_both_sides():
     for name in TASKS:
         method = METHODS[name]
-        assert [each.version for each in KNOWN_REVISIONS if method.exists_in(each)] == ["2025-11-25"]
+        assert [each.version for each in KNOWN_REVISIONS if method.exists_in(each)] == [
+            "2025-11-25"
+        ]
         assert method.may_be_sent_by("client", types.LATEST_HANDSHAKE)
         assert method.may_be_sent_by("server", types.LATEST_HANDSHAKE)
 

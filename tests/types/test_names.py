@@ -139,7 +139,9 @@ def test_star_import_brings_everything():
 
 
 def loaded_after(statement: str) -> set[str]:
-    program = f"{statement}\nimport sys\nprint(*(m for m in sys.modules if m.startswith('trio_mcp')))"
+    program = (
+        f"{statement}\nimport sys\nprint(*(m for m in sys.modules if m.startswith('trio_mcp')))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
