@@ -230,6 +230,24 @@ class Context(Generic[LifespanContextT, RequestT]):
     async def _log(self, level: LoggingLevel, data: JsonValue, logger_name: str | None) -> None:
         await self.session.send_log_message(level, data, logger_name)
 
+    async def close_sse_stream(self) -> None:
+        """Have the client come back for the answer, if its HTTP stream can be resumed.
+
+        For work that takes long: the client reconnects after a while, and gets what it missed.
+        Does nothing where there is no such stream.
+        """
+        close = self.request_context.close_sse_stream
+        await trio.lowlevel.checkpoint()
+        if close is not None:
+            await close()
+
+    async def close_standalone_sse_stream(self) -> None:
+        """The same for the stream that carries what belongs to no request."""
+        close = self.request_context.close_standalone_sse_stream
+        await trio.lowlevel.checkpoint()
+        if close is not None:
+            await close()
+
     # Other parts of the server
 
     async def read_resource(self, uri: str) -> Iterable[ReadResourceContents]:

@@ -160,8 +160,8 @@ class ServesPrompts(ServingBase[LifespanResultT]):
     async def _handle_list_prompts(
         self, _ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
     ) -> ListPromptsResult:
-        entries = self._prompts.listed("wire", Prompt.to_wire)
-        page, next_cursor = self._prompts.page(entries, params.cursor, self._list_page_size)
+        listing = self._prompts.listing("wire", Prompt.to_wire)
+        page, next_cursor = listing.page(params.cursor, self._list_page_size)
         return ListPromptsResult(prompts=page, next_cursor=next_cursor)
 
     async def _handle_get_prompt(

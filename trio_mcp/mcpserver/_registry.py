@@ -7,6 +7,8 @@ import binascii
 import logging
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+import attrs
+
 from trio_mcp.errors import MCPError
 from trio_mcp.types import INVALID_PARAMS
 
@@ -35,7 +37,9 @@ class Registry(Generic[_ItemT]):
         self._warn_on_duplicates = warn_on_duplicates
         self._changed = changed
         self._items: dict[str, _ItemT] = {}
-        self._wire: dict[Any, list[Any]] = {}
+        # Replaced as a whole after each change: a list that another thread is still making
+        # then goes into the old one, and is not served again.
+        self._listings: dict[Any, Listing] = {}
 
     def add(self, key: str, item: _ItemT) -> _ItemT:
         """Add an item, unless there is one under its key; return the one that counts."""
@@ -56,7 +60,7 @@ class Registry(Generic[_ItemT]):
         return True
 
     def _drop_lists(self) -> None:
-        self._wire.clear()
+        self._listings = {}
         self._changed()
 
     def get(self, key: str) -> _ItemT | None:
@@ -65,37 +69,49 @@ class Registry(Generic[_ItemT]):
     def items(self) -> list[_ItemT]:
         return list(self._items.values())
 
-    def listed(self, form: Any, to_wire: Callable[[_ItemT], Any]) -> list[Any]:
+    def listing(self, form: Any, to_wire: Callable[[_ItemT], Any]) -> Listing:
         """Give the whole list in one form, made once after each change."""
-        made = self._wire.get(form)
+        listings = self._listings
+        made = listings.get(form)
         if made is None:
-            made = self._wire[form] = [to_wire(item) for item in self._items.values()]
+            items = list(self._items.items())
+            made = listings[form] = Listing(
+                [key for key, _ in items], [to_wire(item) for _, item in items]
+            )
         return made
 
-    def page(self, entries: list[Any], cursor: str | None, size: int | None) -> _Page:
-        """Cut the page that a cursor asks for out of the list.
 
-        A cursor names the last item before the page, so it stays good when others come and go.
+@attrs.frozen(eq=False)
+class Listing:
+    """A list as it is sent, and the keys of its entries."""
+
+    keys: list[str]
+    entries: list[Any]
+
+    def page(self, cursor: str | None, size: int | None) -> tuple[list[Any], str | None]:
+        """Cut out the page that a cursor asks for, and give the cursor of the next one.
+
+        A cursor names the last entry before the page, so it stays good when others come and go.
+
+        Args:
+          cursor: As the client sent it; None for the first page.
+          size: The most entries of a page; None for all.
 
         Raises:
           MCPError: -32602 if the cursor is none of this list.
 
         """
         start = 0 if cursor is None else self._position_after(cursor, size)
-        if size is None or start + size >= len(entries):
-            return entries[start:] if start else entries, None
-        last = list(self._items)[start + size - 1]
-        return entries[start : start + size], _cursor_after(last)
+        end = len(self.keys) if size is None else start + size
+        next_cursor = _cursor_after(self.keys[end - 1]) if end < len(self.keys) else None
+        return self.entries[start:end], next_cursor
 
     def _position_after(self, cursor: str, size: int | None) -> int:
         key = _key_of(cursor)
         # Without pages no cursor was ever given out.
-        if size is None or key is None or key not in self._items:
+        if size is None or key is None or key not in self.keys:
             raise MCPError(INVALID_PARAMS, "Invalid cursor", {"cursor": cursor})
-        return list(self._items).index(key) + 1
-
-
-_Page = tuple[list[Any], str | None]
+        return self.keys.index(key) + 1
 
 
 def _cursor_after(key: str) -> str:

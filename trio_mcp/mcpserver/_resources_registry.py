@@ -251,15 +251,15 @@ class ServesResources(ServingBase[LifespanResultT]):
     async def _handle_list_resources(
         self, _ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
     ) -> ListResourcesResult:
-        entries = self._resources.listed("wire", Resource.to_wire)
-        page, next_cursor = self._resources.page(entries, params.cursor, self._list_page_size)
+        listing = self._resources.listing("wire", Resource.to_wire)
+        page, next_cursor = listing.page(params.cursor, self._list_page_size)
         return ListResourcesResult(resources=page, next_cursor=next_cursor)
 
     async def _handle_list_templates(
         self, _ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
     ) -> ListResourceTemplatesResult:
-        entries = self._templates.listed("wire", ResourceTemplate.to_wire)
-        page, next_cursor = self._templates.page(entries, params.cursor, self._list_page_size)
+        listing = self._templates.listing("wire", ResourceTemplate.to_wire)
+        page, next_cursor = listing.page(params.cursor, self._list_page_size)
         return ListResourceTemplatesResult(resource_templates=page, next_cursor=next_cursor)
 
     async def _handle_read_resource(

@@ -201,8 +201,8 @@ class ServesTools(ServingBase[LifespanResultT]):
         self, ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
     ) -> JsonObject:
         revision = revision_of(ctx)
-        entries = self._tools.listed(revision, lambda tool: tool.to_json(revision))
-        page, next_cursor = self._tools.page(entries, params.cursor, self._list_page_size)
+        listing = self._tools.listing(revision, lambda tool: tool.to_json(revision))
+        page, next_cursor = listing.page(params.cursor, self._list_page_size)
         result: JsonObject = {"tools": page}
         if next_cursor is not None:
             result["nextCursor"] = next_cursor

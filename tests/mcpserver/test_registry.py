@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from trio_mcp.errors import MCPError
+from trio_mcp.mcpserver._registry import Registry
+
+
+def registry(*keys: str) -> Registry[str]:
+    made: Registry[str] = Registry("Thing", warn_on_duplicates=True, changed=lambda: None)
+    for key in keys:
+        made.add(key, key.upper())
+    return made
+
+
+def test_a_list_is_made_once_after_each_change() -> None:
+    things = registry("a", "b")
+    calls: list[str] = []
+
+    def to_wire(item: str) -> str:
+        calls.append(item)
+        return item
+
+    assert things.listing("form", to_wire).entries == ["A", "B"]
+    assert things.listing("form", to_wire).entries == ["A", "B"]
+    assert calls == ["A", "B"]
+    things.remove("a")
+    assert things.listing("form", to_wire).entries == ["B"]
+    assert things.listing("other", str.lower).entries == ["b"]
+
+
+def test_a_change_while_a_list_is_made_is_in_the_next_list() -> None:
+    things = registry("a")
+
+    def to_wire(item: str) -> str:
+        things.add("b", "B")  # as another thread might do
+        return item
+
+    assert things.listing("form", to_wire).entries == ["A"]
+    assert things.listing("form", str).entries == ["A", "B"]
+
+
+def test_a_cursor_stays_good_while_its_entry_is_there() -> None:
+    things = registry("a", "b", "c", "d", "e")
+    page, cursor = things.listing("f", str).page(None, 2)
+    assert page == ["A", "B"]
+    things.remove("a")
+    things.remove("c")
+    things.add("f", "F")
+    page, cursor_of_last = things.listing("f", str).page(cursor, 2)
+    assert (page, cursor_of_last is not None) == (["D", "E"], True)
+    assert things.listing("f", str).page(cursor_of_last, 2) == (["F"], None)
+    things.remove("b")
+    with pytest.raises(MCPError, match="Invalid cursor"):
+        things.listing("f", str).page(cursor, 2)
+
+
+def test_a_page_that_ends_with_the_list_is_the_last() -> None:
+    assert registry("a", "b").listing("f", str).page(None, 2) == (["A", "B"], None)
+    assert registry().listing("f", str).page(None, 2) == ([], None)
+
+
+def test_removing_and_finding() -> None:
+    things = registry("a")
+    assert things.get("a") == "A"
+    assert things.remove("a")
+    assert not things.remove("a")
+    assert things.get("a") is None
