@@ -384,6 +384,7 @@ def test_recursive_results_have_an_object_at_the_root() -> None:
         ([], []),
         ([1, "a", None, [2, (3,)]], texts("1", "a", "2", "3")),
         (3.5, texts("3.5")),
+        (2**70, texts("1180591620717411303424")),
         (True, texts("true")),
         ({"a": {"é": []}}, texts('{\n  "a": {\n    "é": []\n  }\n}')),
         (Point(1), texts('{\n  "x": 1,\n  "when": null\n}')),
@@ -407,6 +408,8 @@ def test_content_of_a_value(value: Any, content: list[Any]) -> None:
 def test_content_of_numbers_that_json_lacks() -> None:
     with pytest.raises(ResultError, match="JSON has no nan"):
         to_content({"a": float("nan")})
+    with pytest.raises(ResultError, match="too many digits"):
+        to_content(10**5000)
 
 
 def test_text_of_a_subclass_is_plain_text() -> None:

@@ -187,8 +187,11 @@ def to_content(value: Any) -> list[ContentBlock]:
       OSError: if a file cannot be read.
 
     """
-    if type(value) is str:
+    cls = value.__class__
+    if cls is str:
         return [TextContent(text=value)]
+    if cls is int and value.bit_length() < 64:  # Python refuses to print endless ones
+        return [TextContent(text=str(value))]
     if value is None:
         return []
     if _is_listing(value):
@@ -229,8 +232,6 @@ def json_text(value: JsonValue) -> str:
       ResultError: if it holds something that JSON cannot.
 
     """
-    if type(value) is int:
-        return str(value)
     try:
         return indented(checked_copy(value, "result"))
     except (TypeError, ValueError) as exc:
