@@ -72,7 +72,7 @@ def parse_frame(data: bytes | str) -> Frame:
         value = loads(data)
     except JsonError as exc:
         return Malformed(PARSE_ERROR, f"Parse error: {exc}", excerpt=_excerpt(data))
-    if isinstance(value, list):
+    if value.__class__ is list:
         if value:
             return Batch(tuple([parse_message(each) for each in value]))
         parsed: JSONRPCMessage | Malformed = _invalid("an empty batch")
@@ -94,7 +94,7 @@ def parse_line(line: bytes | TooLong) -> Frame:
 
 def parse_message(value: JsonValue) -> JSONRPCMessage | Malformed:
     """Tell which message a JSON value is. Members that JSON-RPC does not know are ignored."""
-    if not isinstance(value, dict):
+    if value.__class__ is not dict:
         return _invalid(f"a message is an object, not {_kind(value)}")
     if value.get("jsonrpc") != "2.0":
         return _malformed(value, 'the member "jsonrpc" has to be "2.0"')
@@ -141,11 +141,11 @@ def dump_message(message: JSONRPCMessage) -> bytes:
 
 def _parse_call(value: JsonObject) -> JSONRPCRequest | JSONRPCNotification | Malformed:
     method = value["method"]
-    params = value.get("params")
     if not isinstance(method, str):
         return _malformed(value, f"a method is a string, not {_kind(method)}")
     # Null is read as absent: serializers that write every member do so.
-    if params is not None and not isinstance(params, dict):
+    params: JsonObject | None = value.get("params")
+    if params is not None and params.__class__ is not dict:
         return _malformed(value, f"params are an object, not {_kind(params)}")
     if "id" not in value:
         return JSONRPCNotification(method=method, params=params)
@@ -157,10 +157,10 @@ def _parse_call(value: JsonObject) -> JSONRPCRequest | JSONRPCNotification | Mal
 
 def _parse_answer(value: JsonObject) -> JSONRPCResponse | JSONRPCError | Malformed:
     request_id = value.get("id")
-    result = value.get("result")
-    error = value.get("error")
+    result: JsonObject | None = value.get("result")
+    error: JsonObject | None = value.get("error")
     if error is None:
-        if not isinstance(result, dict):
+        if result is None or result.__class__ is not dict:
             return _malformed(value, f"a result is an object, not {_kind(result)}")
         if not _is_id(request_id):
             return _malformed(value, "a result needs the id of its request")
@@ -169,7 +169,7 @@ def _parse_answer(value: JsonObject) -> JSONRPCResponse | JSONRPCError | Malform
         return _malformed(value, 'an answer has either a "result" or an "error"')
     if request_id is not None and not _is_id(request_id):
         return _malformed(value, f"an id is a string or an integer, not {_kind(request_id)}")
-    if not isinstance(error, dict):
+    if error.__class__ is not dict:
         return _malformed(value, f"an error is an object, not {_kind(error)}")
     code, message = error.get("code"), error.get("message")
     if not isinstance(code, int) or isinstance(code, bool) or not isinstance(message, str):

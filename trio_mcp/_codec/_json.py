@@ -10,7 +10,7 @@ keys) is refused by `checked_copy`, which stands where user data enters.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec.json
 
@@ -50,14 +50,14 @@ def loads(data: bytes | str) -> JsonValue:
 
     """
     try:
-        value = _decode(data)
+        value: JsonValue = _decode(data)
     except (msgspec.MsgspecError, UnicodeError) as exc:
         raise JsonError(str(exc)) from exc
     except RecursionError:
         raise JsonError(_TOO_DEEP) from None
     if len(data) > 2 * MAX_JSON_DEPTH and _is_too_deep(data):
         raise JsonError(_TOO_DEEP)
-    return cast("JsonValue", value)
+    return value
 
 
 def dumps(value: JsonValue) -> bytes:
@@ -156,19 +156,20 @@ def _copy_array(value: list[Any] | tuple[Any, ...], depth: int) -> list[Any]:
     return copied
 
 
-def _copy_unusual(value: object, depth: int) -> Any:
+def _copy_unusual(value: Any, depth: int) -> Any:
+    cls: type = type(value)
     # The unbound methods give the plain value whatever the subclass overrides.
-    if isinstance(value, str):
+    if issubclass(cls, str):
         return _checked_str(str.__str__(value))
-    if isinstance(value, int):
+    if issubclass(cls, int):
         return _checked_int(int.__index__(value))
-    if isinstance(value, float):
+    if issubclass(cls, float):
         return _checked_float(float.__float__(value))
-    if isinstance(value, dict):
+    if issubclass(cls, dict):
         return _copy_object(value, depth)
-    if isinstance(value, (list, tuple)):
+    if issubclass(cls, (list, tuple)):
         return _copy_array(value, depth)
-    raise _Refused(TypeError, f"{type(value).__qualname__} has no JSON form")
+    raise _Refused(TypeError, f"{cls.__qualname__} has no JSON form")
 
 
 def _checked_str(value: str) -> str:

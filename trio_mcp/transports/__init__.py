@@ -8,8 +8,9 @@ Names load on first use, so that a program pays for the carriers it uses.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from trio_mcp._exports import lazy_exports
 
 if TYPE_CHECKING:
     from trio_mcp._codec._envelope import Batch as Batch
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         DEFAULT_INHERITED_ENV_VARS as DEFAULT_INHERITED_ENV_VARS,
     )
     from trio_mcp.transports._environment import get_default_environment as get_default_environment
+    from trio_mcp.transports._line_channel import LineChannel as LineChannel
     from trio_mcp.transports._memory import (
         create_client_server_memory_streams as create_client_server_memory_streams,
     )
@@ -32,33 +34,43 @@ if TYPE_CHECKING:
     from trio_mcp.transports._stdio_client import stdio_client as stdio_client
     from trio_mcp.transports._stdio_server import stdio_server as stdio_server
 
-# {public name: module that defines it}
-_HOMES = {
-    "Batch": "trio_mcp._codec._envelope",
-    "Malformed": "trio_mcp._codec._envelope",
-    "MAX_LINE_SIZE": "trio_mcp._codec._lines",
-    "Channel": "trio_mcp._rpc._channel",
-    "DEFAULT_INHERITED_ENV_VARS": "trio_mcp.transports._environment",
-    "get_default_environment": "trio_mcp.transports._environment",
-    "create_client_server_memory_streams": "trio_mcp.transports._memory",
-    "open_memory_channel_pair": "trio_mcp.transports._memory",
-    "FORCE_KILL_TIMEOUT": "trio_mcp.transports._process",
-    "PROCESS_TERMINATION_TIMEOUT": "trio_mcp.transports._process",
-    "StdioServerParameters": "trio_mcp.transports._stdio_client",
-    "stdio_client": "trio_mcp.transports._stdio_client",
-    "stdio_server": "trio_mcp.transports._stdio_server",
-}
+__all__ = [
+    "DEFAULT_INHERITED_ENV_VARS",
+    "FORCE_KILL_TIMEOUT",
+    "MAX_LINE_SIZE",
+    "PROCESS_TERMINATION_TIMEOUT",
+    "Batch",
+    "Channel",
+    "LineChannel",
+    "Malformed",
+    "StdioServerParameters",
+    "create_client_server_memory_streams",
+    "get_default_environment",
+    "open_memory_channel_pair",
+    "stdio_client",
+    "stdio_server",
+]
 
-__all__ = list(_HOMES)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            # What own roads implement or meet.
+            "Batch": "trio_mcp._codec._envelope",
+            "Channel": "trio_mcp._rpc._channel",
+            "Malformed": "trio_mcp._codec._envelope",
+            # Lines: stdio, and any other stream of bytes.
+            "DEFAULT_INHERITED_ENV_VARS": "._environment",
+            "FORCE_KILL_TIMEOUT": "._process",
+            "LineChannel": "._line_channel",
+            "MAX_LINE_SIZE": "trio_mcp._codec._lines",
+            "PROCESS_TERMINATION_TIMEOUT": "._process",
+            "StdioServerParameters": "._stdio_client",
+            "get_default_environment": "._environment",
+            "stdio_client": "._stdio_client",
+            "stdio_server": "._stdio_server",
+            # Memory.
+            "create_client_server_memory_streams": "._memory",
+            "open_memory_channel_pair": "._memory",
+        },
+    )

@@ -82,7 +82,7 @@ class _Lane:
     """One direction."""
 
     max_buffered: int
-    waiting: list[Frame] = attrs.Factory(list)
+    waiting: list[Frame] = attrs.field(factory=lambda: list[Frame]())
     sender_closed: bool = False
     receiver_closed: bool = False
     filled: trio.Event | None = None  # the receiver waits for it
@@ -199,6 +199,6 @@ class MemoryChannel(Channel):
 
 
 def _copy_object(value: JsonObject, where: str) -> JsonObject:
-    copied = checked_copy(value, where)
-    assert isinstance(copied, dict)
+    copied: JsonObject = checked_copy(value, where)
+    assert copied.__class__ is dict
     return copied

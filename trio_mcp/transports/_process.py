@@ -151,7 +151,7 @@ class ServerProcess:
         finally:
             try:
                 with finish_within(self.stop_timeout):
-                    await self._end()
+                    await self._end()  # noqa: ASYNC102 - shielded by the line above
             finally:
                 if not self._exited.is_set():
                     _logger.warning("process %d does not end, even by SIGKILL", self.pid)

@@ -51,7 +51,7 @@ class StdioServerParameters:
     command: str
     """The program, looked for on PATH as the server will see it, or a path."""
 
-    args: list[str] = attrs.field(factory=list)
+    args: list[str] = attrs.field(factory=list[str])
     """Its arguments."""
 
     env: dict[str, str] | None = attrs.field(default=None, repr=_names_only)
