@@ -7,7 +7,6 @@ bound are not.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import types
@@ -16,172 +15,41 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, get_args, get
 
 import attrs
 
-from trio_mcp._codec._json import JsonError, loads
-from trio_mcp._codec._schema import compile_validator
 from trio_mcp.errors import InvalidSignature
 
+from ._arguments import ArgumentsError, Parameter, Signature
+from ._callables import callable_docstring, callable_name
 from ._docstring import parse_docstring
-from ._hints import HintError, Mismatch, Scope, UnknownName, Walker
+from ._hints import HintError, Scope, UnknownName, Walker
 from ._hints._constraints import alias_of, constrained
 from ._hints._errors import show
 from ._hints._record_shape import show_default
-from ._hints._scalars import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from trio_mcp._codec._schema import Validator, Violation
     from trio_mcp.types._base import JsonObject
 
-    from ._hints import Shape
+
+__all__ = [
+    "ArgumentsError",
+    "Parameter",
+    "Signature",
+    "callable_docstring",
+    "callable_name",
+    "find_context_parameter",
+    "read_signature",
+    "read_signature_for",
+]
 
 RESOLVER_MARK: Final = "__trio_mcp_resolver__"
 """What metadata of ``Annotated`` has as an attribute if it fills in the parameter itself."""
-
-
-class ArgumentsError(ValueError):
-    """The arguments do not fit; the text tells the model what to change."""
 
 
 class IsContext(Protocol):
     """Tells whether a resolved hint, without ``Annotated`` and ``None``, asks for the context."""
 
     def __call__(self, hint: Any, /) -> bool: ...
-
-
-@attrs.frozen(eq=False)
-class Parameter:
-    """A parameter whose value comes from the arguments.
-
-    Attributes:
-      name: In the function.
-      wire: In the schema: the name, unless a ``Field`` gave an alias.
-      default: Makes the value to pass when it is absent, if the function's own default will
-          not do (``Field(default_factory=list)``). Else None.
-
-    """
-
-    name: str
-    wire: str
-    shape: Shape
-    required: bool
-    default: Callable[[], Any] | None = None
-
-
-@attrs.define(eq=False)
-class Signature:
-    """What a function takes.
-
-    Attributes:
-      name: Of the function, for titles and messages.
-      schema: The input schema: self-contained, an object that refuses unknown members.
-      parameters: In their order.
-      context_kwarg: The parameter that gets the context, or None.
-      resolved: Parameters filled in by resolvers, with the metadata that says so.
-      returns: The hint of the result, `inspect.Signature.empty` without one.
-      scope: Where the names of that hint are looked up.
-      ignore_unknown: Arguments that no parameter takes are dropped instead of refused.
-      accepted: With a schema of the author's own: the arguments that the function takes, or
-        None for any.
-
-    """
-
-    name: str
-    title: str
-    schema: JsonObject
-    parameters: tuple[Parameter, ...]
-    context_kwarg: str | None
-    resolved: dict[str, Any]
-    returns: Any
-    scope: Scope
-    ignore_unknown: bool = False
-    accepted: frozenset[str] | None = None
-    _validator: Validator | None = attrs.field(default=None, init=False)
-    _converts: bool = attrs.field(init=False)
-    _integers: tuple[str, ...] = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        # Arguments that are plain JSON values are passed on in the dict they came in.
-        self._converts = self.ignore_unknown or not all(
-            each.name == each.wire
-            and each.default is None
-            and each.shape.structure in (None, whole)
-            for each in self.parameters
-        )
-        self._integers = tuple(
-            each.wire for each in self.parameters if each.shape.structure is whole
-        )
-
-    @property
-    def validator(self) -> Validator:
-        """What checks arguments: its plan and the reason for it can be read from it."""
-        if self._validator is None:
-            self._validator = compile_validator(
-                self.schema, trusted=True, where=f"the input schema of {self.name}"
-            )
-        return self._validator
-
-    def prepare(self, arguments: JsonObject) -> dict[str, Any]:
-        """Check arguments, and make of them what the function is called with.
-
-        A value that fits its schema is not touched. Only where one does not, and its schema
-        admits no string, a string with a JSON array or object in it is read as that.
-
-        Raises:
-          ArgumentsError: if they do not fit; names the path, what was expected and got.
-
-        """
-        violation = self.validator.check(arguments)
-        if violation is not None:
-            arguments = self._repaired(arguments, violation)
-        if self.accepted is not None and not self.accepted.issuperset(arguments):
-            raise ArgumentsError("; ".join(self._unknown(arguments)))
-        if self._converts:
-            return self._converted(arguments)
-        for name in self._integers:
-            if type(arguments.get(name)) is float:
-                return {
-                    key: whole(value) if key in self._integers else value
-                    for key, value in arguments.items()
-                }
-        return arguments
-
-    def _converted(self, arguments: JsonObject) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        for each in self.parameters:
-            if each.wire in arguments:
-                make = each.shape.structure
-                value = arguments[each.wire]
-                try:
-                    made[each.name] = value if make is None else make(value)
-                except Mismatch as mismatch:
-                    raise ArgumentsError(str(mismatch.under(each.wire))) from mismatch
-            elif each.default is not None:
-                made[each.name] = each.default()
-        return made
-
-    def _repaired(self, arguments: JsonObject, violation: Violation) -> JsonObject:
-        """Read JSON out of text where that makes the arguments fit, or tell what does not."""
-        required = self.schema.get("required", ())
-        faults = [f"missing argument {name!r}" for name in required if name not in arguments]
-        if not self.ignore_unknown and self.accepted is None:
-            faults += self._unknown(arguments)
-        if faults:
-            raise ArgumentsError("; ".join(faults))
-        read = dict(arguments)
-        for each in self.parameters:
-            value = read.get(each.wire)
-            if isinstance(value, str) and "string" not in each.shape.types:
-                read[each.wire] = _json_in(value)
-        second = self.validator.check(read)
-        if second is not None:
-            # Of the arguments as they came: the text is what the model wrote.
-            raise ArgumentsError(violation.message)
-        return read
-
-    def _unknown(self, arguments: JsonObject) -> list[str]:
-        known = list(self.schema.get("properties", ()))
-        return [_unknown(name, known) for name in arguments if name not in known]
 
 
 def read_signature(
@@ -256,27 +124,6 @@ def find_context_parameter(fn: Callable[..., Any], is_context: IsContext) -> str
         except UnknownName:
             continue
     return None
-
-
-def callable_name(fn: Any) -> str:
-    """Return the name of a function, or of the class of a callable object."""
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    name = getattr(fn, "__name__", None)
-    return name if isinstance(name, str) else type(fn).__name__
-
-
-def callable_docstring(fn: Any) -> str:
-    """Return the docstring of a function, or of a callable object or its class."""
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    places: list[Any] = [fn]
-    if not (inspect.isroutine(fn) or isinstance(fn, type)):
-        places = [type(fn).__call__, type(fn)]
-    for place in places:
-        if isinstance(place.__doc__, str) and place.__doc__:
-            return inspect.cleandoc(place.__doc__)
-    return ""
 
 
 @attrs.define(eq=False)
@@ -513,22 +360,3 @@ def _field_default(field: Any) -> Any:
 
 def _default_maker(field: Any) -> Callable[[], Any]:
     return lambda: field.get_default(call_default_factory=True)
-
-
-def _unknown(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    if near:
-        return f"unknown argument {name!r}; did you mean {near[0]!r}?"
-    listed = ", ".join(repr(each) for each in known)
-    return f"unknown argument {name!r}; " + (
-        f"the arguments are {listed}" if known else "there are no arguments"
-    )
-
-
-def _json_in(text: str) -> Any:
-    if not text.lstrip().startswith(("[", "{")):
-        return text
-    try:
-        return loads(text)
-    except JsonError:
-        return text
