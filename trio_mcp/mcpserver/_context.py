@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Generic, cast
 
 import trio
-from typing_extensions import deprecated
+from typing_extensions import TypeVar, deprecated
 
 from trio_mcp.errors import MCPDeprecationWarning
-from trio_mcp.server._context import LifespanContextT, RequestT
 from trio_mcp.types import InputRequiredResult
 
 from ._workers import Workers
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
 
     from ._resource_contents import ReadResourceContents
     from ._server import MCPServer
+
+LifespanContextT = TypeVar("LifespanContextT", default=Any)
+RequestT = TypeVar("RequestT", default=Any)
 
 _NO_REQUEST: Final = "The context belongs to no request"
 _LOGGING_IS_DEPRECATED = (

@@ -14,12 +14,23 @@ matched without guessing is refused when it is parsed, with the position of the 
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final, Literal, get_args
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from ._uri_grammar import (
+    RULES,
+    Expression,
+    InvalidUriTemplate,
+    Operator,
+    OperatorRule,
+    Part,
+    Variable,
+    check_variables,
+    encode,
+    expressions,
+    parts_of,
+)
 from ._uri_match import Capture, Fixed, Matcher, UnclearTemplate, decode
 
 if TYPE_CHECKING:
@@ -35,92 +46,9 @@ __all__ = [
     "Variable",
 ]
 
-Operator = Literal["", "+", "#", ".", "/", ";", "?", "&"]
-
 DEFAULT_MAX_TEMPLATE_LENGTH: Final = 8192
 DEFAULT_MAX_VARIABLES: Final = 256
 DEFAULT_MAX_URI_LENGTH: Final = 65536
-
-_RESERVED: Final = ":/?#[]@!$&'()*+,;="  # RFC 3986 section 2.2
-_TRIPLET: Final = re.compile(r"(%[0-9A-Fa-f]{2})")
-_VARCHAR: Final = r"(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})"
-_VARNAME: Final = re.compile(rf"{_VARCHAR}+(?:\.{_VARCHAR}+)*")  # RFC 6570 section 2.3
-
-
-class InvalidUriTemplate(ValueError):
-    """A string that is no URI template, or one that could not be matched without guessing.
-
-    Attributes:
-      template: The whole string.
-      position: Where in it the trouble begins, if it is in one place.
-
-    """
-
-    def __init__(self, message: str, *, template: str, position: int | None = None) -> None:
-        super().__init__(message)
-        self.template = template
-        self.position = position
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild_error, (str(self), self.template, self.position))
-
-
-def _rebuild_error(message: str, template: str, position: int | None) -> InvalidUriTemplate:
-    return InvalidUriTemplate(message, template=template, position=position)
-
-
-@attrs.frozen
-class _OperatorRule:
-    """One row of the table in RFC 6570 appendix A, and where a value ends in a URI."""
-
-    first: str
-    separator: str
-    named: bool
-    if_empty: str
-    keeps_reserved: bool
-    stops: str
-
-
-_RULES: Final[dict[Operator, _OperatorRule]] = {
-    "": _OperatorRule("", ",", False, "", False, "/?#&"),
-    "+": _OperatorRule("", ",", False, "", True, "?#"),
-    "#": _OperatorRule("#", ",", False, "", True, ""),
-    ".": _OperatorRule(".", ".", False, "", False, "./?#"),
-    "/": _OperatorRule("/", "/", False, "", False, "/?#"),
-    ";": _OperatorRule(";", ";", True, "", False, ";/?#"),
-    "?": _OperatorRule("?", "&", True, "=", False, "&#"),
-    "&": _OperatorRule("&", "&", True, "=", False, "&#"),
-}
-
-
-@attrs.frozen
-class Variable:
-    """One variable of a template.
-
-    Attributes:
-      name: The name between the braces.
-      operator: The character after the opening brace, or an empty string.
-      explode: Whether a ``*`` follows the name, so that its value is a list.
-
-    """
-
-    name: str
-    operator: Operator
-    explode: bool = False
-
-    @property
-    def spans_segments(self) -> bool:
-        return self.explode or self.operator in ("+", "#")
-
-
-@attrs.frozen
-class _Expression:
-    operator: Operator
-    variables: tuple[Variable, ...]
-    position: int
-
-
-_Part = str | _Expression
 
 
 @attrs.frozen
@@ -133,7 +61,7 @@ class UriTemplate:
     """
 
     template: str
-    _parts: tuple[_Part, ...] = attrs.field(repr=False, eq=False)
+    _parts: tuple[Part, ...] = attrs.field(repr=False, eq=False)
     _matcher: Matcher = attrs.field(repr=False, eq=False)
     _query: tuple[Variable, ...] = attrs.field(repr=False, eq=False)
 
@@ -167,8 +95,8 @@ class UriTemplate:
                 f"The template has {len(template)} characters, at most {max_length} are allowed",
                 template=template,
             )
-        parts = tuple(_parts_of(template))
-        _check_variables(template, parts, max_variables)
+        parts = tuple(parts_of(template))
+        check_variables(template, parts, max_variables)
         path, query = _split_lenient_query(parts)
         try:
             matcher = Matcher.of(list(_atoms_of(path)))
@@ -181,7 +109,7 @@ class UriTemplate:
     @property
     def variables(self) -> list[Variable]:
         """All variables, in the order of the template."""
-        return [variable for each in _expressions(self._parts) for variable in each.variables]
+        return [variable for each in expressions(self._parts) for variable in each.variables]
 
     @property
     def variable_names(self) -> list[str]:
@@ -209,7 +137,7 @@ class UriTemplate:
 
         """
         return "".join(
-            _encode(part, keep_reserved=True)
+            encode(part, keep_reserved=True)
             if isinstance(part, str)
             else _expand_expression(part, variables)
             for part in self._parts
@@ -255,135 +183,41 @@ class UriTemplate:
         return self.template
 
 
-def _expressions(parts: Sequence[_Part]) -> Iterator[_Expression]:
-    return (part for part in parts if isinstance(part, _Expression))
-
-
-# Parsing
-
-
-def _parts_of(template: str) -> Iterator[_Part]:
-    at = 0
-    while at < len(template):
-        opening = template.find("{", at)
-        literal_end = len(template) if opening < 0 else opening
-        stray = template.find("}", at, literal_end)
-        if stray >= 0:
-            raise InvalidUriTemplate(
-                f"'}}' at position {stray} closes nothing", template=template, position=stray
-            )
-        if literal_end > at:
-            yield template[at:literal_end]
-        if opening < 0:
-            return
-        closing = template.find("}", opening)
-        if closing < 0:
-            raise InvalidUriTemplate(
-                f"The expression at position {opening} is not closed",
-                template=template,
-                position=opening,
-            )
-        yield _parse_expression(template, opening, closing)
-        at = closing + 1
-
-
-def _parse_expression(template: str, opening: int, closing: int) -> _Expression:
-    at = opening + 1
-    operator: Operator = ""
-    for each in get_args(Operator)[1:]:
-        if template.startswith(each, at):
-            operator = each
-            at += 1
-    if at == closing:
-        raise InvalidUriTemplate(
-            f"The expression at position {opening} names no variable",
-            template=template,
-            position=opening,
-        )
-    variables: list[Variable] = []
-    for spec in template[at:closing].split(","):
-        variables.append(_parse_variable(template, spec, at, operator))
-        at += len(spec) + 1
-    return _Expression(operator, tuple(variables), opening)
-
-
-def _parse_variable(template: str, spec: str, at: int, operator: Operator) -> Variable:
-    def invalid(why: str) -> InvalidUriTemplate:
-        return InvalidUriTemplate(f"{why} (position {at})", template=template, position=at)
-
-    if ":" in spec:
-        raise invalid(f"The prefix modifier of {spec!r} is not supported")
-    explode = spec.endswith("*")
-    name = spec.removesuffix("*")
-    if not _VARNAME.fullmatch(name):
-        raise invalid(f"{name!r} is no variable name")
-    if explode and operator not in (".", "/", ";"):
-        raise invalid(f"'*' is not supported in {{{operator}{spec}}}")
-    return Variable(name, operator, explode)
-
-
-def _check_variables(template: str, parts: Sequence[_Part], max_variables: int) -> None:
-    seen: set[str] = set()
-    queries = 0
-    for expression in _expressions(parts):
-        for variable in expression.variables:
-            if variable.name in seen:
-                raise InvalidUriTemplate(
-                    f"The variable {variable.name!r} appears more than once",
-                    template=template,
-                    position=expression.position,
-                )
-            seen.add(variable.name)
-        if len(seen) > max_variables:
-            raise InvalidUriTemplate(
-                f"The template has more than {max_variables} variables",
-                template=template,
-                position=expression.position,
-            )
-        queries += expression.operator == "?"
-        if queries > 1:
-            raise InvalidUriTemplate(
-                "A URI has one query: write {?a,b} or {?a}{&b} for several variables",
-                template=template,
-                position=expression.position,
-            )
-
-
 def _split_lenient_query(
-    parts: Sequence[_Part],
-) -> tuple[Sequence[_Part], tuple[Variable, ...]]:
+    parts: Sequence[Part],
+) -> tuple[Sequence[Part], tuple[Variable, ...]]:
     """Part a closing ``{?…}{&…}`` from the path before it.
 
     The path may then hold no query and no fragment of its own, or the ``?`` of the URI would
     not be the one that the expression writes; in such templates all is matched as it stands.
     """
     start = len(parts)
-    while start and isinstance(last := parts[start - 1], _Expression):
+    while start and isinstance(last := parts[start - 1], Expression):
         if last.operator not in ("?", "&"):
             break
         start -= 1
     if start == len(parts):
         return parts, ()
     first = parts[start]
-    assert isinstance(first, _Expression)
+    assert isinstance(first, Expression)
     if first.operator != "?" or any(_writes_query_or_fragment(part) for part in parts[:start]):
         return parts, ()
-    query = tuple(variable for each in _expressions(parts[start:]) for variable in each.variables)
+    query = tuple(variable for each in expressions(parts[start:]) for variable in each.variables)
     return parts[:start], query
 
 
-def _writes_query_or_fragment(part: _Part) -> bool:
+def _writes_query_or_fragment(part: Part) -> bool:
     if isinstance(part, str):
         return "?" in part or "#" in part
     return part.operator in ("?", "#")
 
 
-def _atoms_of(parts: Sequence[_Part]) -> Iterator[Fixed | Capture]:
+def _atoms_of(parts: Sequence[Part]) -> Iterator[Fixed | Capture]:
     for part in parts:
         if isinstance(part, str):
-            yield Fixed(part, _encode(part, keep_reserved=True))
+            yield Fixed(part, encode(part, keep_reserved=True))
             continue
-        rule = _RULES[part.operator]
+        rule = RULES[part.operator]
         for index, variable in enumerate(part.variables):
             lead = rule.separator if index else rule.first
             stops = rule.stops
@@ -429,9 +263,9 @@ def _query_pairs(query: str) -> Iterator[tuple[str, str]]:
 
 
 def _expand_expression(
-    expression: _Expression, variables: Mapping[str, str | Sequence[str]]
+    expression: Expression, variables: Mapping[str, str | Sequence[str]]
 ) -> str:
-    rule = _RULES[expression.operator]
+    rule = RULES[expression.operator]
     written = [
         rule.separator.join(_expand_value(variable, rule, values))
         for variable in expression.variables
@@ -440,8 +274,8 @@ def _expand_expression(
     return rule.first + rule.separator.join(written) if written else ""
 
 
-def _expand_value(variable: Variable, rule: _OperatorRule, values: Sequence[str]) -> Iterator[str]:
-    encoded = [_encode(value, keep_reserved=rule.keeps_reserved) for value in values]
+def _expand_value(variable: Variable, rule: OperatorRule, values: Sequence[str]) -> Iterator[str]:
+    encoded = [encode(value, keep_reserved=rule.keeps_reserved) for value in values]
     for text in encoded if variable.explode else [",".join(encoded)]:
         if not rule.named:
             yield text
@@ -463,13 +297,3 @@ def _values_of(name: str, variables: Mapping[str, str | Sequence[str]]) -> Seque
         if len(texts) == len(items):
             return texts or None
     raise TypeError(f"The value of {name!r} must be a string or a list of strings, not {value!r}")
-
-
-def _encode(value: str, *, keep_reserved: bool) -> str:
-    if not keep_reserved:
-        return quote(value, safe="")
-    # RFC 6570 section 3.2.3: triplets that are there already go through as they are.
-    pieces = _TRIPLET.split(value)
-    return "".join(
-        piece if index % 2 else quote(piece, safe=_RESERVED) for index, piece in enumerate(pieces)
-    )
