@@ -157,7 +157,7 @@ def _copy_array(value: list[Any] | tuple[Any, ...], depth: int) -> list[Any]:
 
 
 def _copy_unusual(value: Any, depth: int) -> Any:
-    cls: type = type(value)
+    cls: type[Any] = value.__class__
     # The unbound methods give the plain value whatever the subclass overrides.
     if issubclass(cls, str):
         return _checked_str(str.__str__(value))

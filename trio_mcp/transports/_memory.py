@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
-import attrs
 import trio
 
 from trio_mcp._codec._envelope import dump_message, parse_frame
@@ -77,16 +76,16 @@ async def create_client_server_memory_streams() -> AsyncGenerator[tuple[_Ends, _
             channel.close()
 
 
-@attrs.define(eq=False)
 class _Lane:
     """One direction."""
 
-    max_buffered: int
-    waiting: list[Frame] = attrs.field(factory=lambda: list[Frame]())
-    sender_closed: bool = False
-    receiver_closed: bool = False
-    filled: trio.Event | None = None  # the receiver waits for it
-    drained: trio.Event | None = None  # the sender waits for it
+    def __init__(self, max_buffered: int) -> None:
+        self.max_buffered = max_buffered
+        self.waiting: list[Frame] = []
+        self.sender_closed = False
+        self.receiver_closed = False
+        self.filled: trio.Event | None = None  # the receiver waits for it
+        self.drained: trio.Event | None = None  # the sender waits for it
 
     def wake(self) -> None:
         for event in (self.filled, self.drained):
