@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from hypothesis import strategies as st
@@ -21,7 +21,9 @@ from trio_mcp._codec._shapes import (
     fields_of,
     shape_of,
 )
-from trio_mcp.types import Revision
+
+if TYPE_CHECKING:
+    from trio_mcp.types import Revision
 
 TEXT = st.text('abcäß€ \U0001f600"\\\n', max_size=6)
 NAMES = st.text("abcxyz", min_size=1, max_size=4)

@@ -90,14 +90,18 @@ def error_of(cls, value, revision=LATEST_MODERN, where="params"):
         (
             types.SetLevelRequestParams,
             {"level": "loud"},
-            'params.level: expected "debug", "info", "notice", "warning", "error", "critical", '
-            '"alert" or "emergency", got \'loud\'',
+            (
+                'params.level: expected "debug", "info", "notice", "warning", "error", "critical", '
+                '"alert" or "emergency", got \'loud\''
+            ),
         ),
         (
             types.ElicitResult,
             {"action": "accept", "content": {"a": {"b": 1}}},
-            "params.content.a: expected a string, a number, a boolean or an array of strings, "
-            "got an object",
+            (
+                "params.content.a: expected a string, a number, a boolean or an array of strings, "
+                "got an object"
+            ),
         ),
         (
             types.ElicitResult,
@@ -117,8 +121,10 @@ def error_of(cls, value, revision=LATEST_MODERN, where="params"):
         (
             types.EmbeddedResource,
             {"type": "resource", "resource": {"uri": "x:y"}},
-            "params.resource: expected TextResourceContents or BlobResourceContents, got an "
-            "object that is none of them",
+            (
+                "params.resource: expected TextResourceContents or BlobResourceContents, got an "
+                "object that is none of them"
+            ),
         ),
         (
             types.Annotations,
@@ -542,7 +548,7 @@ def test_progress_token_has_a_python_name():
 # What programs give.
 
 
-class Level(str, enum.Enum):
+class Level(enum.StrEnum):
     INFO = "info"
 
 
@@ -560,13 +566,17 @@ def test_strings_of_subclasses_are_written_as_strings():
         (types.CallToolResult(content="hi"), "CallToolResult.content: expected list, got str"),
         (
             types.CallToolResult(content=["hi"]),
-            "CallToolResult.content: expected AudioContent or EmbeddedResource or ImageContent "
-            "or ResourceLink or TextContent, got str",
+            (
+                "CallToolResult.content: expected AudioContent or EmbeddedResource or ImageContent "
+                "or ResourceLink or TextContent, got str"
+            ),
         ),
         (
             types.CallToolResult(content=[types.Icon(src="x")]),
-            "CallToolResult.content: expected AudioContent or EmbeddedResource or ImageContent "
-            "or ResourceLink or TextContent, got Icon",
+            (
+                "CallToolResult.content: expected AudioContent or EmbeddedResource or ImageContent "
+                "or ResourceLink or TextContent, got Icon"
+            ),
         ),
         (types.CallToolResult(content=[], is_error=1), "CallToolResult.is_error: expected bool"),
         (types.Tool(name="x", input_schema=[]), "Tool.input_schema: expected dict, got list"),

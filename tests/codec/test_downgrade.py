@@ -237,6 +237,19 @@ def test_a_result_of_several_blocks_is_one_text_before_2025_11_25():
     assert encode(message, V2025_06)["content"]["text"] == '{"type":"text","text":"raw"}\n\nhi'
 
 
+def test_what_was_given_as_json_is_downgraded_too():
+    params = types.CreateMessageRequestParams(
+        max_tokens=9,
+        messages=[{"role": "user", "content": [{"type": "text", "text": "a"}]}],
+    )
+    [message] = encode(params, OLDEST)["messages"]
+    assert message == {"role": "user", "content": {"type": "text", "text": "a"}}
+    audio = {"type": "audio", "data": "", "mimeType": "audio/wav"}
+    assert content_of(audio, revision=OLDEST) == [{"type": "text", "text": "[audio: audio/wav]"}]
+    capabilities = types.ClientCapabilities(elicitation={"url": {}, "form": {}})
+    assert encode(capabilities, V2025_06) == {"elicitation": {}}
+
+
 # Elicitation.
 
 

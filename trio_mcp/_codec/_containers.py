@@ -67,7 +67,7 @@ def members_decoder(one: Hook) -> Hook:
     def decode_members(values: Any) -> Any:
         if values.__class__ is not dict:
             raise wrong("an object", values)
-        decoded = {}
+        decoded: dict[str, Any] = {}
         for name, each in values.items():
             try:
                 decoded[name] = one(each)

@@ -303,7 +303,7 @@ class _Speller:
         """Write objects of these classes, or JSON objects that can be read as one."""
         hooks: dict[type, Hook] = {}
 
-        def admit(cls: type) -> Hook | None:
+        def admit(cls: Any) -> Hook | None:
             if issubclass(cls, dict):
                 read = self.decoder(shape, where)
                 return lambda value: encode(_read_given(read, value, where), self.revision)

@@ -14,6 +14,7 @@ from trio_mcp.types._base import UNSET, JsonObject
 from trio_mcp.types._revisions import Revision
 
 from ._json import dumps
+from ._strict import is_array, is_object
 
 __all__ = ["Downgrade", "downgrade_for"]
 
@@ -106,12 +107,12 @@ def _tool(tool: types.Tool, _revision: Revision) -> types.Tool:
 
 def _without_booleans(schema: JsonObject | None) -> JsonObject | None:
     """Older revisions want each property's schema to be an object."""
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    if schema is None or not isinstance(properties, dict):
+    properties = schema.get("properties") if is_object(schema) else None
+    if schema is None or not is_object(properties):
         return schema
     if bool not in map(type, properties.values()):
         return schema
-    spelled = {
+    spelled: JsonObject = {
         name: {} if each is True else {"not": {}} if each is False else each
         for name, each in properties.items()
     }
@@ -120,26 +121,28 @@ def _without_booleans(schema: JsonObject | None) -> JsonObject | None:
 
 def _form(params: types.ElicitRequestFormParams, _revision: Revision) -> Any:
     """Spell a form as 2025-06-18 does."""
-    properties = params.requested_schema.get("properties")
-    if not isinstance(properties, dict):
+    properties: Any = params.requested_schema.get("properties")
+    if not is_object(properties):
         return params
     spelled = {name: _form_field(name, field) for name, field in properties.items()}
-    schema = {**params.requested_schema, "properties": spelled}
+    schema: JsonObject = {**params.requested_schema, "properties": spelled}
     # `$schema` came with the next revision, too.
     schema.pop("$schema", None)
     return params.evolve(requested_schema=schema)
 
 
 def _form_field(name: str, field: Any) -> Any:
-    if not isinstance(field, dict):
+    if not is_object(field):
         return field
     if field.get("type") == "array":
         msg = f"{name!r} is a multiple choice, which 2025-06-18 cannot ask for"
         raise ValueError(msg)
     spelled = dict(field)
-    choices = spelled.pop("oneOf", None)
-    if isinstance(choices, list):
-        titled = [each for each in choices if isinstance(each, dict) and "const" in each]
+    choices: Any = spelled.pop("oneOf", None)
+    if is_array(choices):
+        titled: list[JsonObject] = [
+            each for each in choices if is_object(each) and "const" in each
+        ]
         spelled["enum"] = [each["const"] for each in titled]
         spelled["enumNames"] = [each.get("title", each["const"]) for each in titled]
     if spelled.get("type") != "boolean":
@@ -149,9 +152,11 @@ def _form_field(name: str, field: Any) -> Any:
 
 def _sampling(params: types.CreateMessageRequestParams, _revision: Revision) -> Any:
     """Make a message of each block, since a message has one."""
-    messages: list[types.SamplingMessage] = []
-    for message in params.messages:
-        if isinstance(message.content, list):
+    messages: list[Any] = []
+    given: list[Any] = params.messages
+    for message in given:
+        # What was given as JSON is read, and then made one block, when it is written.
+        if isinstance(message, types.SamplingMessage) and isinstance(message.content, list):
             messages += [message.evolve(content=each) for each in message.content]
         else:
             messages.append(message)
@@ -160,8 +165,8 @@ def _sampling(params: types.CreateMessageRequestParams, _revision: Revision) -> 
 
 def _one_block(message: Any, revision: Revision) -> Any:
     """Make one block of several, for a message or result that stands alone."""
-    content = message.content
-    if not isinstance(content, list):
+    content: Any = message.content
+    if not is_array(content):
         return message
     if len(content) == 1:
         return message.evolve(content=content[0])
@@ -172,7 +177,9 @@ def _one_block(message: Any, revision: Revision) -> Any:
 def _capabilities(capabilities: types.ClientCapabilities, _revision: Revision) -> Any:
     """Say nothing of elicitation by URL alone, where ``{}`` would promise forms."""
     elicitation = capabilities.elicitation
-    if elicitation is None or elicitation.url is None or elicitation.form is not None:
+    if not isinstance(elicitation, types.ElicitationCapability):
+        return capabilities
+    if elicitation.url is None or elicitation.form is not None:
         return capabilities
     return capabilities.evolve(elicitation=None)
 

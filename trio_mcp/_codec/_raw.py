@@ -78,7 +78,7 @@ def _encode_form_value(value: Any, where: str) -> Any:
     if isinstance(value, (int, float)):
         return _strict.encode_number(value, where)
     if isinstance(value, (list, tuple)):
-        return [_strict.encode_text(each, where) for each in value]
+        return [_strict.encode_text(each, where) for each in _strict.encode_list(value, where)]
     return mistaken(where, "str, int, float, bool or list[str]", value)
 
 

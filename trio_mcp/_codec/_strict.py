@@ -11,9 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
 
 from ._decode_error import DecodeError, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trio_mcp.types._base import JsonObject, JsonValue
 
 __all__ = [
     "chosen",
@@ -27,11 +32,21 @@ __all__ = [
     "encode_object",
     "encode_text",
     "encode_word",
+    "is_array",
+    "is_object",
     "listing",
     "missing",
     "mistaken",
     "wrong",
 ]
+
+
+def is_object(value: object) -> TypeGuard[JsonObject]:
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[JsonValue]]:
+    return isinstance(value, list)
 
 
 def wrong(expected: str, value: object, name: str | int | None = None) -> DecodeError:
@@ -132,12 +147,12 @@ def encode_id(value: Any, where: str) -> str | int:
 def encode_object(value: Any, where: str) -> dict[str, Any]:
     """Take a mapping as the dict it is."""
     if isinstance(value, Mapping):
-        return dict(value)
+        return dict(cast("Mapping[str, Any]", value))
     mistaken(where, "dict", value)
 
 
 def encode_list(value: Any, where: str) -> list[Any]:
     """Take a list or a tuple."""
     if isinstance(value, (list, tuple)):
-        return list(value)
+        return list(cast("Iterable[Any]", value))
     mistaken(where, "list", value)

@@ -9,7 +9,7 @@ import attrs
 
 from ._decode_error import DecodeError, kind_of
 from ._shapes import Field, Named, Words, fields_of
-from ._strict import chosen, listing, missing, wrong
+from ._strict import chosen, is_array, is_object, listing, missing, wrong
 
 __all__ = ["TAGGED", "Selector", "members_of", "selector_for"]
 
@@ -118,7 +118,7 @@ def _fits(name: str, value: dict[str, Any]) -> bool:
     """Whether it is no result of sampling with tools, which the plain one cannot hold."""
     if name != "CreateMessageResult":
         return True
-    content = value["content"]
-    return not isinstance(content, list) and not (
-        isinstance(content, dict) and content.get("type") in ("tool_use", "tool_result")
+    content: Any = value["content"]
+    return not is_array(content) and not (
+        is_object(content) and content.get("type") in ("tool_use", "tool_result")
     )

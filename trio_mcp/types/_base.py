@@ -7,6 +7,7 @@ Wire types are attrs classes whose fields say in their metadata how revisions sp
 from __future__ import annotations
 
 import enum
+from functools import partial
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -120,9 +121,7 @@ def wire_model(cls: Any = None, /, *, since: str | None = None) -> Any:
       since: The first revision that has the whole class; subclasses do not inherit it.
 
     """
-    if cls is None:
-        return lambda given: _make(given, since)
-    return _make(cls, since)
+    return partial(_make, since=since) if cls is None else _make(cls, since)
 
 
 def _make(cls: Any, since: str | None) -> Any:
