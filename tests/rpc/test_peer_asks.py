@@ -72,7 +72,7 @@ async def test_no_answer_passes_for_a_local_failure(autojump_clock, open_wire, c
 # Cancellation
 
 
-@pytest.mark.req("R-087", "R-205", "R-209", "R-214")
+@pytest.mark.req("R-087", "R-205", "R-209", "R-214", "R-575")
 @pytest.mark.case("C020")
 async def test_leaving_a_scope_tells_the_peer_with_the_exact_id(autojump_clock, open_wire):
     async with open_wire() as (peer, far):
@@ -305,6 +305,7 @@ async def test_progress_that_nobody_waits_for_is_dropped(autojump_clock, open_wi
         assert outcome == [{}]
 
 
+@pytest.mark.req("R-228")
 async def test_a_callback_that_lags_too_far_loses_the_oldest_and_says_so(
     autojump_clock, open_wire, caplog
 ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import gc
 import weakref
+from contextlib import asynccontextmanager
 
 import pytest
 import trio
@@ -246,30 +247,49 @@ async def test_a_modern_handler_cannot_ask(autojump_clock):
 
 
 @BOTH_ERAS
-async def test_what_a_closed_client_held_is_freed_without_the_garbage_collector(mode):
+@pytest.mark.parametrize("kind", ["low-level", "MCPServer"])
+async def test_what_a_closed_client_and_server_held_is_freed_without_the_garbage_collector(
+    mode, kind
+):
     class Held:
         pass
 
-    async def use() -> list[weakref.ref[object]]:
-        mcp = MCPServer("direct")
-        held = Held()
+    @asynccontextmanager
+    async def lifespan(server):
+        yield Held()
 
-        @mcp.tool()
-        async def add(a: int, b: int) -> int:
-            assert held
-            return a + b
+    async def handler(ctx, params):
+        kept.append(weakref.ref(ctx.lifespan_context))
+        kept.append(weakref.ref(ctx.exchange.connection))
+        return CallToolResult(content=[])
 
-        client = Client(mcp, mode=mode)
+    async def use() -> None:
+        if kind == "low-level":
+            server = Server("direct", lifespan=lifespan, on_call_tool=handler)
+            # It has no cycles: once nobody serves it, it is gone with what it refers to.
+            kept.append(weakref.ref(server))
+        else:
+            server = mcp
+        client = Client(server, mode=mode)
         async with client:
             await client.call_tool("add", {"a": 1, "b": 2})
             session = client.session
-            return [weakref.ref(each) for each in (session, held, session._link, mcp)]
+            kept.extend(weakref.ref(each) for each in (session, session._link))
 
+    mcp = MCPServer("direct", lifespan=lifespan)
+
+    @mcp.tool()
+    async def add(a: int, b: int, ctx: Context) -> int:
+        kept.append(weakref.ref(ctx.request_context.lifespan_context))
+        kept.append(weakref.ref(ctx.request_context.exchange))
+        return a + b
+
+    kept = []
     gc.collect()
     gc.disable()
     try:
-        refs = await use()
-        alive = [ref() for ref in refs if ref() is not None]
-        assert alive == []
+        await use()
+        assert len(kept) >= 4
+        assert [ref() for ref in kept if ref() is not None] == []
     finally:
         gc.enable()

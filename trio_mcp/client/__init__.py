@@ -10,6 +10,8 @@ from ._callbacks import MessageHandlerFnT as MessageHandlerFnT
 from ._callbacks import SamplingFnT as SamplingFnT
 from ._client import Client as Client
 from ._client import ConnectMode as ConnectMode
+from ._input_rounds import DEFAULT_INPUT_REQUIRED_MAX_ROUNDS as DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
+from ._input_rounds import InputRequiredRoundsExceededError as InputRequiredRoundsExceededError
 from ._pages import Pages as Pages
 from ._session import DEFAULT_CLIENT_INFO as DEFAULT_CLIENT_INFO
 from ._session import DISCOVER_TIMEOUT_SECONDS as DISCOVER_TIMEOUT_SECONDS
@@ -17,12 +19,14 @@ from ._session import ClientSession as ClientSession
 
 __all__ = [
     "DEFAULT_CLIENT_INFO",
+    "DEFAULT_INPUT_REQUIRED_MAX_ROUNDS",
     "DISCOVER_TIMEOUT_SECONDS",
     "Client",
     "ClientRequestContext",
     "ClientSession",
     "ConnectMode",
     "ElicitationFnT",
+    "InputRequiredRoundsExceededError",
     "ListRootsFnT",
     "LoggingFnT",
     "MessageHandlerFnT",
@@ -35,6 +39,7 @@ for _public in (
     ClientRequestContext,
     ClientSession,
     ElicitationFnT,
+    InputRequiredRoundsExceededError,
     ListRootsFnT,
     LoggingFnT,
     MessageHandlerFnT,

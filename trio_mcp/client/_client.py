@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 
-from trio_mcp.types import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from trio_mcp.types import (
+    HANDSHAKE_PROTOCOL_VERSIONS,
+    MODERN_PROTOCOL_VERSIONS,
+    InputRequiredResult,
+)
 from trio_mcp.types._revisions import LATEST_HANDSHAKE
 
+from ._input_rounds import DEFAULT_INPUT_REQUIRED_MAX_ROUNDS, complete_input
 from ._negotiation import negotiate
 from ._pages import Pages
 from ._roads import road_to
-from ._session import ClientSession, refuse_input
+from ._session import ClientSession
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -80,6 +85,8 @@ class Client:
           ``"legacy"`` only initializes; the name of a revision pins it (a modern one is
           adopted without a question).
       prior_discover: What a modern server answered another time, for a pinned revision.
+      input_required_max_rounds: How often a call is sent again with what the server asked
+          for, before it gives up.
       ping_interval: Seconds between signs of life that an older server is asked for; one that
           is not answered within as many ends the connection.
 
@@ -102,6 +109,7 @@ class Client:
     mode: ConnectMode = attrs.field(default="auto")
     prior_discover: DiscoverResult | None = None
     elicitation_callback: ElicitationFnT | None = None
+    input_required_max_rounds: int = DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
     ping_interval: float | None = attrs.field(default=None, kw_only=True)
     _session: ClientSession | None = attrs.field(default=None, init=False)
     _block: AbstractAsyncContextManager[ClientSession] | None = attrs.field(
@@ -256,18 +264,28 @@ class Client:
           that still comes is dropped.
 
         """
-        result = await self.session.call_tool(
-            name,
-            arguments,
-            read_timeout_seconds,
-            progress_callback,
-            input_responses=input_responses,
-            request_state=request_state,
-            meta=meta,
-            reset_timeout_on_progress=reset_timeout_on_progress,
-            max_total_timeout=max_total_timeout,
-        )
-        return refuse_input("tools/call", result)
+        session = self.session
+
+        async def send(
+            responses: InputResponses | None, state: str | None
+        ) -> CallToolResult | InputRequiredResult:
+            return await session.call_tool(
+                name,
+                arguments,
+                read_timeout_seconds,
+                progress_callback,
+                input_responses=responses,
+                request_state=state,
+                meta=meta,
+                allow_input_required=True,
+                reset_timeout_on_progress=reset_timeout_on_progress,
+                max_total_timeout=max_total_timeout,
+            )
+
+        first = await send(input_responses, request_state)
+        if not isinstance(first, InputRequiredResult):
+            return first
+        return await complete_input(session, first, send, self.input_required_max_rounds)
 
     # Resources
 
@@ -315,10 +333,21 @@ class Client:
           MCPError: -32602 (an older server: -32002) if there is none at this URI.
 
         """
-        result = await self.session.read_resource(
-            uri, input_responses=input_responses, request_state=request_state, meta=meta
-        )
-        return refuse_input("resources/read", result)
+        session = self.session
+
+        async def send(
+            responses: InputResponses | None, state: str | None
+        ) -> ReadResourceResult | InputRequiredResult:
+            return await session.read_resource(
+                uri,
+                input_responses=responses,
+                request_state=state,
+                meta=meta,
+                allow_input_required=True,
+            )
+
+        first = await send(input_responses, request_state)
+        return await complete_input(session, first, send, self.input_required_max_rounds)
 
     async def subscribe_resource(
         self, uri: str, *, meta: RequestParamsMeta | None = None
@@ -359,14 +388,22 @@ class Client:
         meta: RequestParamsMeta | None = None,
     ) -> GetPromptResult:
         """Ask for a prompt, filled in with the arguments."""
-        result = await self.session.get_prompt(
-            name,
-            arguments,
-            input_responses=input_responses,
-            request_state=request_state,
-            meta=meta,
-        )
-        return refuse_input("prompts/get", result)
+        session = self.session
+
+        async def send(
+            responses: InputResponses | None, state: str | None
+        ) -> GetPromptResult | InputRequiredResult:
+            return await session.get_prompt(
+                name,
+                arguments,
+                input_responses=responses,
+                request_state=state,
+                meta=meta,
+                allow_input_required=True,
+            )
+
+        first = await send(input_responses, request_state)
+        return await complete_input(session, first, send, self.input_required_max_rounds)
 
     async def complete(
         self,

@@ -18,6 +18,7 @@ from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE
 
 from ._callbacks import ClientRequestContext
+from ._elicitation import with_defaults
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -25,8 +26,13 @@ if TYPE_CHECKING:
     from trio_mcp._codec import Malformed
     from trio_mcp._rpc._exchange import Exchange
     from trio_mcp._rpc._link import Link
-    from trio_mcp.types import ClientCapabilities
-    from trio_mcp.types._base import JsonObject, WireModel
+    from trio_mcp.types import (
+        ClientCapabilities,
+        CreateMessageRequestParams,
+        ElicitRequestParams,
+        InputResponse,
+    )
+    from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
 
     from ._callbacks import Callbacks
@@ -98,53 +104,66 @@ class ClientServing(Serving):
         """See `Serving.handle`."""
         session = self._session
         assert session is not None
+        revision = exchange.accepted.revision
+        if exchange.method == "ping":
+            return {}
         context = ClientRequestContext(
             session=session, request_id=exchange.id, meta=exchange.accepted.meta or None
         )
-        revision = exchange.accepted.revision
-        answer = await self.ask(context, exchange.method, exchange.params, revision)
+        # Whether it is offered comes before whether it is asked for well.
+        self._callback(exchange.method)
+        params = _read(exchange.method, exchange.params, revision)
+        answer = await self.ask(context, exchange.method, params)
         if isinstance(answer, ErrorData):
             raise MCPError.from_error_data(answer)
         return encode(answer, revision)
 
     async def ask(
-        self, context: ClientRequestContext, method: str, params: JsonObject, revision: Revision
-    ) -> WireModel | ErrorData:
-        """Have the callback for a method answer.
+        self, context: ClientRequestContext, method: str, params: Any
+    ) -> InputResponse | ErrorData:
+        """Have the callback for a question answer it.
+
+        Args:
+          context: What the callback is told of the question.
+          method: ``sampling/createMessage``, ``elicitation/create`` or ``roots/list``.
+          params: Of the question, in their type.
 
         Raises:
-          MCPError: if there is no such callback, or the params are not what it takes.
+          MCPError: if there is no callback for it, or it asks for more than was declared.
 
         """
-        if method == "ping":
-            from trio_mcp.types import EmptyResult  # noqa: PLC0415 - ping alone needs it
-
-            return EmptyResult()
+        callback = self._callback(method)
+        answer: InputResponse | ErrorData
         if method == "roots/list":
-            if self._callbacks.list_roots is None:
-                raise method_not_found(method)
-            return await self._callbacks.list_roots(context)
-        if method == "sampling/createMessage":
-            if self._callbacks.sampling is None:
-                raise method_not_found(method)
+            answer = await callback(context)
+        elif method == "sampling/createMessage":
             self._check_sampling(params)
-            return await self._callbacks.sampling(context, _read(method, params, revision))
-        if method == "elicitation/create":
-            if self._callbacks.elicitation is None:
-                raise method_not_found(method)
+            answer = await callback(context, params)
+        else:
             self._check_elicitation(params)
-            return await self._callbacks.elicitation(context, _read(method, params, revision))
-        raise method_not_found(method)
+            answer = with_defaults(params, await callback(context, params))
+        return answer
 
-    def _check_sampling(self, params: JsonObject) -> None:
+    def _callback(self, method: str) -> Callable[..., Awaitable[Any]]:
+        callbacks = self._callbacks
+        found: Callable[..., Awaitable[Any]] | None = {
+            "roots/list": callbacks.list_roots,
+            "sampling/createMessage": callbacks.sampling,
+            "elicitation/create": callbacks.elicitation,
+        }.get(method)
+        if found is None:
+            raise method_not_found(method)
+        return found
+
+    def _check_sampling(self, params: CreateMessageRequestParams) -> None:
         declared = self._capabilities.sampling
-        if ("tools" in params or "toolChoice" in params) and (
+        if (params.tools is not None or params.tool_choice is not None) and (
             declared is None or declared.tools is None
         ):
             raise invalid_params("This client did not declare sampling.tools")
 
-    def _check_elicitation(self, params: JsonObject) -> None:
-        mode = params.get("mode", "form")
+    def _check_elicitation(self, params: ElicitRequestParams) -> None:
+        mode = params.mode or "form"
         declared = self._capabilities.elicitation
         offers = declared is not None and (
             declared.url is not None

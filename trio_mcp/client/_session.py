@@ -47,7 +47,10 @@ if TYPE_CHECKING:
         ClientNotification,
         ClientRequest,
         CompleteResult,
+        ErrorData,
         GetPromptResult,
+        InputRequest,
+        InputResponse,
         InputResponses,
         ListPromptsResult,
         ListResourcesResult,
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject, WireModel
 
     from ._callbacks import (
+        ClientRequestContext,
         ElicitationFnT,
         ListRootsFnT,
         LoggingFnT,
@@ -102,7 +106,7 @@ class ClientSession:
 
     """
 
-    def __init__(  # noqa: PLR0917 - the order is that of `mcp`
+    def __init__(
         self,
         read_stream: Channel | None = None,
         write_stream: Channel | None = None,
@@ -138,6 +142,7 @@ class ClientSession:
         self._log_level = log_level
         self._ping_interval = ping_interval
         self._capabilities = _declare(self._callbacks, sampling_capabilities, extensions)
+        self._serving = ClientServing(self, self._callbacks, self._capabilities)
         self._exit_stack: AsyncExitStack | None = None
         self._link: Link | None = None
         self._revision: Revision | None = None
@@ -149,9 +154,8 @@ class ClientSession:
         if self._open_link is None:
             raise RuntimeError("This session was entered before; make a new one")
         open_link, self._open_link = self._open_link, None
-        serving = ClientServing(self, self._callbacks, self._capabilities)
         async with AsyncExitStack() as stack:
-            self._link = await stack.enter_async_context(open_link(serving))
+            self._link = await stack.enter_async_context(open_link(self._serving))
             self._exit_stack = stack.pop_all()
         return self
 
@@ -534,6 +538,18 @@ class ClientSession:
         """Tell an older server that the roots have changed."""
         _warn_deprecated("send_roots_list_changed")
         await self._require_link().notify("notifications/roots/list_changed")
+
+    async def dispatch_input_request(
+        self, ctx: ClientRequestContext, request: InputRequest
+    ) -> InputResponse | ErrorData:
+        """Have this session's callback answer one question of an `InputRequiredResult`.
+
+        Raises:
+          MCPError: -32601 if there is no such callback, -32602 if it asks for more than was
+              declared.
+
+        """
+        return await self._serving.ask(ctx, request.method, request.params)
 
     # Any message
 

@@ -59,6 +59,9 @@ class Workers:
         call = functools.partial(fn, *args, **kwargs)
         if is_async_callable(fn):
             return await call()
-        result = await trio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=self.limiter)
-        # A plain function may hand on the coroutine of another.
+        # Trio refuses a coroutine as the result of a thread, so it comes wrapped: a plain
+        # function may hand on the coroutine of another.
+        (result,) = await trio.to_thread.run_sync(
+            lambda: (call(),), abandon_on_cancel=True, limiter=self.limiter
+        )
         return await result if inspect.isawaitable(result) else result

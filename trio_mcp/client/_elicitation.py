@@ -1,0 +1,32 @@
+"""What a form says of fields that the user left alone (elicitation, defaults)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from trio_mcp.types import ElicitResult
+
+if TYPE_CHECKING:
+    from trio_mcp.types import ElicitRequestParams, ErrorData
+
+
+def with_defaults(
+    params: ElicitRequestParams, answer: ElicitResult | ErrorData
+) -> ElicitResult | ErrorData:
+    """Fill an accepted form's missing fields with the defaults that its schema names."""
+    schema: Any = getattr(params, "requested_schema", None)
+    if not isinstance(answer, ElicitResult) or answer.action != "accept" or schema is None:
+        return answer
+    properties: Any = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict):
+        return answer
+    content = dict(answer.content or {})
+    content |= {
+        name: field["default"]
+        for name, field in properties.items()
+        if name not in content and isinstance(field, dict) and "default" in field
+    }
+    # mypy does not see that a wire model is an attrs class.
+    return attrs.evolve(answer, content=content)  # type: ignore[misc]
