@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from trio_mcp.client import Client as Client
     from trio_mcp.client import ClientRequestContext as ClientRequestContext
     from trio_mcp.client import ClientSession as ClientSession
+    from trio_mcp.client import (
+        InputRequiredRoundsExceededError as InputRequiredRoundsExceededError,
+    )
     from trio_mcp.errors import ConnectionLost as ConnectionLost
     from trio_mcp.errors import InvalidResponse as InvalidResponse
     from trio_mcp.errors import InvalidSignature as InvalidSignature
@@ -161,6 +164,7 @@ __all__ = [
     "InitializeResult",
     "InitializedNotification",
     "InputRequiredResult",
+    "InputRequiredRoundsExceededError",
     "InvalidResponse",
     "InvalidSignature",
     "InvalidUriTemplate",
@@ -241,6 +245,7 @@ _HOMES = {
     "Client": "trio_mcp.client",
     "ClientRequestContext": "trio_mcp.client",
     "ClientSession": "trio_mcp.client",
+    "InputRequiredRoundsExceededError": "trio_mcp.client",
     "ConnectionLost": "trio_mcp.errors",
     "InvalidResponse": "trio_mcp.errors",
     "InvalidSignature": "trio_mcp.errors",
