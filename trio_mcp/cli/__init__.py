@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from trio_mcp.cli._mistakes import interrupted
+
 _EXTRA = frozenset({"click", "rich", "typer"})
 
 
@@ -33,6 +35,5 @@ def main(argv: list[str] | None = None) -> int:
         )
         return 1
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+        return interrupted()
     return start(sys.argv[1:] if argv is None else argv)

@@ -1,16 +1,22 @@
-"""The commands and their options. What a command does is imported when it runs."""
+"""The commands and their options.
+
+A command returns what it is to do, and that is imported and run when click is out of the way:
+it has an opinion of its own on Ctrl-C.
+"""
 
 from __future__ import annotations
 
 import os
-import platform
 import sys
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
-from trio_mcp._version import __version__
-from trio_mcp.cli._mistakes import Failure
+from trio_mcp.cli._clean import one_line
+from trio_mcp.cli._mistakes import Failure, interrupted
 from trio_mcp.cli._options import Cwd, Env, Json, Mode, Options, Plain, Timeout, Wire, read_env
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError
 
@@ -22,7 +28,6 @@ app = typer.Typer(
     help="Run, look at and use MCP servers.",
     epilog="A server is a file (server.py, server.py:object), or a command after --: "
     "trio-mcp list -- python server.py",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -45,6 +50,8 @@ Arguments: TypeAlias = Annotated[
     str | None, typer.Option("--arguments", metavar="JSON", help="The arguments as JSON.")
 ]
 
+Work: TypeAlias = Callable[[], int]
+
 # click raises this for what it cannot parse. Newer releases of typer have a click of their
 # own, which only this name leads to in all of them.
 _CannotParse = cast("type[Exception]", typer.BadParameter.__mro__[1])
@@ -59,18 +66,17 @@ def start(argv: Sequence[str]) -> int:
         at = words.index("--")
         words, command = words[:at], tuple(words[at + 1 :])
     try:
-        status = app(words, obj=command, prog_name="trio-mcp", standalone_mode=False)
+        work = app(words or ["--help"], obj=command, prog_name="trio-mcp", standalone_mode=False)
+        status = work() if callable(work) else 0  # 0: the help was shown
         sys.stdout.flush()
-        return status if isinstance(status, int) else 0
+        return status
     except Failure as exc:
         return _fail(str(exc), exc.status)
     except MCPError as exc:
         return _fail(_say(exc), 1)
-    except KeyboardInterrupt:
-        from trio_mcp.cli._interrupts import INTERRUPTED, say_interrupted  # noqa: PLC0415 - loads Trio
-
-        say_interrupted()
-        return INTERRUPTED
+    except (KeyboardInterrupt, typer.Abort):
+        # Before or after Trio runs; while it does, a signal cancels, see _interrupts.
+        return interrupted()
     except BrokenPipeError:
         # Whoever read our output has seen enough. Python would complain at exit otherwise.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -79,33 +85,25 @@ def start(argv: Sequence[str]) -> int:
         return _cannot_parse(exc)
 
 
+def _later(module: str, function: str, *args: Any) -> Work:
+    return partial(_import_and_call, module, function, args)
+
+
+def _import_and_call(module: str, function: str, args: tuple[Any, ...]) -> int:
+    work: Callable[..., int] = getattr(import_module(f"trio_mcp.cli.{module}"), function)
+    return work(*args)
+
+
 @app.command()
-def version(json: Json = False) -> int:
+def version(json: Json = False) -> Work:
     """Print the version, and the protocol versions that it speaks."""
-    from trio_mcp.types import KNOWN_PROTOCOL_VERSIONS  # noqa: PLC0415 - see above
-
-    if json:
-        from trio_mcp.cli._printer import Printer  # noqa: PLC0415 - see above
-
-        Printer(json=True).write_json(
-            {
-                "version": __version__,
-                "protocolVersions": list(KNOWN_PROTOCOL_VERSIONS),
-                "python": platform.python_version(),
-            }
-        )
-    else:
-        print(f"trio-mcp {__version__}")
-        print(f"MCP {', '.join(KNOWN_PROTOCOL_VERSIONS)}")
-    return 0
+    return _later("_version", "print_version", json)
 
 
 @app.command()
-def demo(json: Json = False, plain: Plain = False) -> int:
+def demo(json: Json = False, plain: Plain = False) -> Work:
     """Start a server, use everything it offers, and show each step with its time."""
-    from trio_mcp.cli._demo import show_demo  # noqa: PLC0415 - see above
-
-    return show_demo(json=json, plain=plain)
+    return _later("_demo", "show_demo", json, plain)
 
 
 @app.command()
@@ -114,11 +112,9 @@ def run(
     transport: Annotated[
         str, typer.Option("--transport", "-t", metavar="KIND", help="stdio.")
     ] = "stdio",
-) -> int:
+) -> Work:
     """Serve the server of a file: OBJECT, or what is called mcp, server or app there."""
-    from trio_mcp.cli._serve import serve_file  # noqa: PLC0415 - see above
-
-    return serve_file(target, transport)
+    return _later("_serve", "serve_file", target, transport)
 
 
 @app.command("list")
@@ -132,11 +128,10 @@ def list_(
     timeout: Timeout = None,
     env: Env = None,
     cwd: Cwd = None,
-) -> int:
+) -> Work:
     """List tools, resources, resource templates and prompts."""
-    from trio_mcp.cli._talk import list_offers  # noqa: PLC0415 - see above
-
-    return list_offers(_options(ctx, words, env, json, plain, wire, mode, timeout, cwd))
+    options = _options(ctx, words, env, json, plain, wire, mode, timeout, cwd)
+    return _later("_talk", "list_offers", options)
 
 
 @app.command()
@@ -150,11 +145,10 @@ def inspect(
     timeout: Timeout = None,
     env: Env = None,
     cwd: Cwd = None,
-) -> int:
+) -> Work:
     """Report what a server is and offers, as JSON."""
-    from trio_mcp.cli._talk import inspect_server  # noqa: PLC0415 - see above
-
-    return inspect_server(_options(ctx, words, env, json, plain, wire, mode, timeout, cwd))
+    options = _options(ctx, words, env, json, plain, wire, mode, timeout, cwd)
+    return _later("_talk", "inspect_server", options)
 
 
 @app.command()
@@ -169,12 +163,10 @@ def call(
     timeout: Timeout = None,
     env: Env = None,
     cwd: Cwd = None,
-) -> int:
+) -> Work:
     """Call a tool, show its progress, print its result. Status 1 if it failed."""
-    from trio_mcp.cli._talk import call_tool  # noqa: PLC0415 - see above
-
     options = _options(ctx, words, env, json, plain, wire, mode, timeout, cwd)
-    return call_tool(options, arguments)
+    return _later("_talk", "call_tool", options, arguments)
 
 
 @app.command()
@@ -188,11 +180,10 @@ def read(
     timeout: Timeout = None,
     env: Env = None,
     cwd: Cwd = None,
-) -> int:
+) -> Work:
     """Read a resource, and print what it holds."""
-    from trio_mcp.cli._talk import read_resource  # noqa: PLC0415 - see above
-
-    return read_resource(_options(ctx, words, env, json, plain, wire, mode, timeout, cwd))
+    options = _options(ctx, words, env, json, plain, wire, mode, timeout, cwd)
+    return _later("_talk", "read_resource", options)
 
 
 @app.command()
@@ -207,12 +198,10 @@ def prompt(
     timeout: Timeout = None,
     env: Env = None,
     cwd: Cwd = None,
-) -> int:
+) -> Work:
     """Fill in a prompt, and print its messages."""
-    from trio_mcp.cli._talk import get_prompt  # noqa: PLC0415 - see above
-
     options = _options(ctx, words, env, json, plain, wire, mode, timeout, cwd)
-    return get_prompt(options, arguments)
+    return _later("_talk", "get_prompt", options, arguments)
 
 
 def _options(
@@ -247,16 +236,11 @@ def _say(exc: MCPError) -> str:
 
 
 def _fail(message: str, status: int) -> int:
-    from trio_mcp.cli._printer import one_line  # noqa: PLC0415 - see above
-
     print(f"trio-mcp: {one_line(message)}", file=sys.stderr)
     return status
 
 
 def _cannot_parse(exc: Any) -> int:
-    if not exc.message:
-        exc.show()  # the help that stands for "no command was given"
-        return int(exc.exit_code)
     context = exc.ctx
     path = "trio-mcp" if context is None else context.command_path
     return _fail(f"{exc.format_message().rstrip('.')}; see {path} --help", int(exc.exit_code))

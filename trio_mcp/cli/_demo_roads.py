@@ -51,9 +51,7 @@ class Road:
 @asynccontextmanager
 async def open_stdio() -> AsyncGenerator[RunningServer, None]:
     """Start the server as a child process that is spoken to through its stdin and stdout."""
-    parameters = StdioServerParameters(
-        command=sys.executable, args=["-P", "-m", SERVER_MODULE]
-    )
+    parameters = StdioServerParameters(command=sys.executable, args=["-P", "-m", SERVER_MODULE])
     async with stdio_client(parameters) as channel:
         process: Any = channel._process  # type: ignore[attr-defined]  # noqa: SLF001 - see below
         # The transport tells nobody about its process unless it dies; the demo shows it.

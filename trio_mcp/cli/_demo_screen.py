@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trio_mcp._version import __version__
-from trio_mcp.cli._printer import one_line
+from trio_mcp.cli._clean import one_line
 from trio_mcp.cli._progress import amount
 from trio_mcp.errors import MCPError
 
@@ -82,7 +82,7 @@ class Screen:
         self.steps: Final[list[Step]] = []
         self._began = time.perf_counter()
 
-    def __enter__(self) -> Screen:
+    def __enter__(self) -> Self:
         self._began = time.perf_counter()
         return self
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import signal
-import sys
 from typing import TYPE_CHECKING
 
 import trio
 
 from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp.cli._mistakes import interrupted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
-
-INTERRUPTED = 130
-"""The status that shells give to what Ctrl-C ended."""
 
 
 def run_until_interrupted(action: Callable[[], Awaitable[int]]) -> int:
@@ -55,12 +52,5 @@ async def _watch(
         received.append(number)
         if not scope.cancel_called:
             # At once, since closing may take a while.
-            say_interrupted()
+            interrupted()
             scope.cancel(reason=f"{signal.Signals(number).name} was received")
-
-
-def say_interrupted() -> None:
-    """Print the one line that an interrupted command leaves."""
-    # Over the ^C that the terminal shows.
-    start = "\r" if sys.stderr.isatty() else ""
-    print(f"{start}interrupted", file=sys.stderr, flush=True)

@@ -59,13 +59,14 @@ def _import(file: Path) -> ModuleType:
     if name in sys.modules:
         # Not in place of a module that others use.
         name = f"_trio_mcp_served_{name}"
-    spec = importlib.util.spec_from_file_location(name, file)
+    path = file.absolute()
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageMistake(f"{file} is no Python file")
     module = importlib.util.module_from_spec(spec)
     # Hints are resolved, and values pickled, by the name of their module.
     sys.modules[name] = module
-    sys.path.insert(0, str(file.absolute().parent))
+    sys.path.insert(0, str(path.parent))
     try:
         # stdout is the wire as soon as the server runs.
         with contextlib.redirect_stdout(sys.stderr):
@@ -73,13 +74,13 @@ def _import(file: Path) -> ModuleType:
     except SystemExit as exc:
         raise Failure(f"{file} ended the program while it was imported: {exc.code}") from exc
     except Exception as exc:
-        traceback.print_exception(exc.with_traceback(_of_file(exc, file)))
+        traceback.print_exception(exc.with_traceback(_of_file(exc, path)))
         raise Failure(f"{file} cannot be imported: {type(exc).__name__}: {exc}") from exc
     return module
 
 
 def _of_file(exc: BaseException, file: Path) -> TracebackType | None:
-    """Leave out how we came to the file; nothing is left where it has no frame at all."""
+    """Leave out how we came to the file. A file that does not parse has no frame at all."""
     here = exc.__traceback__
     while here is not None and here.tb_frame.f_code.co_filename != str(file):
         here = here.tb_next
@@ -90,9 +91,7 @@ def _named(module: ModuleType, file_name: str, object_name: str) -> AnyServer:
     found: Any = module
     for part in object_name.split("."):
         if not hasattr(found, part):
-            raise UsageMistake(
-                f"{file_name} has no {object_name}{_suggestion(module, file_name)}"
-            )
+            raise UsageMistake(f"{file_name} has no {object_name}{_suggestion(module, file_name)}")
         found = getattr(found, part)
     if not isinstance(found, MCPServer | Server):
         raise UsageMistake(

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trio_mcp._codec import encode
-from trio_mcp.cli._printer import clean, one_line
+from trio_mcp.cli._clean import clean, one_line
 from trio_mcp.errors import MCPError
 from trio_mcp.types import METHOD_NOT_FOUND
 

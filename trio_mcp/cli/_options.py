@@ -30,7 +30,9 @@ Timeout: TypeAlias = Annotated[
 ]
 Env: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--env", "-e", metavar="KEY=VALUE", help="A variable for the server; repeatable."),
+    typer.Option(
+        "--env", "-e", metavar="KEY=VALUE", help="A variable for the server; repeatable."
+    ),
 ]
 Cwd: TypeAlias = Annotated[
     str | None, typer.Option(metavar="FOLDER", help="The server's working directory.")

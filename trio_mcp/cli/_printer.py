@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.json import JSON
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from trio_mcp.cli._clean import CONTROLS, clean
 
+if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from trio_mcp.types._base import JsonValue
@@ -21,32 +21,7 @@ if TYPE_CHECKING:
 _WIDE: Final = 10_000
 # Of what is no terminal: nothing is wrapped there, so that lines can be searched.
 
-
-def _controls() -> Iterable[int]:
-    # C0 without tab and line feed, DEL and C1; then what turns the direction of writing.
-    yield from (code for code in range(0x20) if chr(code) not in "\t\n")
-    yield from range(0x7F, 0xA0)
-    yield from (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
-
-
-_HARMLESS: Final = {
-    code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _controls()
-}
-_ESCAPED: Final = {code: f"\\u{code:04x}" for code in _controls()}
-
-
-def clean(text: str) -> str:
-    """Show control characters instead of sending them to the terminal.
-
-    Names, texts and errors come from a server that need not be trusted; a terminal takes
-    orders from some characters.
-    """
-    return text.translate(_HARMLESS)
-
-
-def one_line(text: str) -> str:
-    """Join the lines of a text, cleaned."""
-    return clean(" ".join(text.split()))
+_ESCAPED: Final = {code: f"\\u{code:04x}" for code in CONTROLS}
 
 
 def dump_json(value: JsonValue) -> str:

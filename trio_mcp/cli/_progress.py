@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from trio_mcp.cli._printer import one_line
+from trio_mcp.cli._clean import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator

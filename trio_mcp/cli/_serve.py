@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from trio_mcp.cli._interrupts import INTERRUPTED, say_interrupted
 from trio_mcp.cli._load import load_server
-from trio_mcp.cli._mistakes import UsageMistake
+from trio_mcp.cli._mistakes import UsageMistake, interrupted
 from trio_mcp.cli._target import split_object
 from trio_mcp.mcpserver import MCPServer
 from trio_mcp.transports import stdio_server
@@ -47,14 +46,12 @@ def serve_file(target: str, transport: str) -> int:
     try:
         trio.run(_serve, lowlevel)
     except KeyboardInterrupt:
-        say_interrupted()
-        return INTERRUPTED
+        return interrupted()
     except BaseExceptionGroup as group:
         _, others = group.split(KeyboardInterrupt)
         if others is not None:
             raise
-        say_interrupted()
-        return INTERRUPTED
+        return interrupted()
     return 0
 
 

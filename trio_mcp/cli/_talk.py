@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def list_offers(options: Options) -> int:
     """Show tools, resources, templates and prompts."""
     target, words = take_target(options)
-    _expect(words, 0, "list takes a server and nothing else")
+    _expect(words, "list takes a server and nothing else", most=0)
     return _connected(target, options, _list)
 
 
@@ -49,7 +49,7 @@ async def _list(client: Client, printer: Printer) -> int:
 def inspect_server(options: Options) -> int:
     """Report what a server is and offers, as JSON."""
     target, words = take_target(options)
-    _expect(words, 0, "inspect takes a server and nothing else")
+    _expect(words, "inspect takes a server and nothing else", most=0)
     return _connected(target, options, _inspect)
 
 
@@ -74,7 +74,7 @@ async def _inspect(client: Client, printer: Printer) -> int:
 def call_tool(options: Options, json_text: str | None) -> int:
     """Call a tool; status 1 if it says that it failed."""
     target, words = take_target(options)
-    _expect(words, 1, "call takes the name of a tool: call server.py NAME key=value")
+    _expect(words, "call takes the name of a tool: call server.py NAME key=value", least=1)
     given, texts = split_words(words[1:], json_text)
     return _connected(target, options, partial(_call, words[0], given, texts))
 
@@ -104,7 +104,7 @@ async def _input_schema(client: Client, name: str) -> JsonObject:
 def read_resource(options: Options) -> int:
     """Read a resource."""
     target, words = take_target(options)
-    _expect(words, 1, "read takes the URI of a resource: read server.py URI", most=1)
+    _expect(words, "read takes the URI of a resource: read server.py URI", least=1, most=1)
     return _connected(target, options, partial(_read, words[0]))
 
 
@@ -117,7 +117,7 @@ async def _read(uri: str, client: Client, printer: Printer) -> int:
 def get_prompt(options: Options, json_text: str | None) -> int:
     """Fill in a prompt, whose arguments are always strings."""
     target, words = take_target(options)
-    _expect(words, 1, "prompt takes the name of a prompt: prompt server.py NAME key=value")
+    _expect(words, "prompt takes the name of a prompt: prompt server.py NAME key=value", least=1)
     given, texts = split_words(words[1:], json_text)
     for key, value in given.items():
         if not isinstance(value, str):
@@ -125,9 +125,7 @@ def get_prompt(options: Options, json_text: str | None) -> int:
     return _connected(target, options, partial(_prompt, words[0], {**given, **texts}))
 
 
-async def _prompt(
-    name: str, arguments: dict[str, str], client: Client, printer: Printer
-) -> int:
+async def _prompt(name: str, arguments: dict[str, str], client: Client, printer: Printer) -> int:
     result = await client.get_prompt(name, arguments)
     _print(client, printer, result, _results.print_prompt)
     return 0
@@ -173,6 +171,6 @@ def _error_to_json(exc: MCPError | Failure) -> JsonObject:
     return error
 
 
-def _expect(words: list[str], least: int, usage: str, most: int | None = None) -> None:
-    if len(words) < least or (most is not None or least == 0) and len(words) > (most or least):
+def _expect(words: list[str], usage: str, *, least: int = 0, most: int | None = None) -> None:
+    if len(words) < least or (most is not None and len(words) > most):
         raise UsageMistake(usage)
