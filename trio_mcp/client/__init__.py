@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from ._cache_store import CacheConfig as CacheConfig
+from ._cache_store import CacheEntry as CacheEntry
+from ._cache_store import CacheKey as CacheKey
+from ._cache_store import CacheMode as CacheMode
+from ._cache_store import InMemoryResponseCacheStore as InMemoryResponseCacheStore
+from ._cache_store import ResponseCacheStore as ResponseCacheStore
 from ._callbacks import ClientRequestContext as ClientRequestContext
 from ._callbacks import ElicitationFnT as ElicitationFnT
 from ._callbacks import ListRootsFnT as ListRootsFnT
@@ -21,29 +27,40 @@ __all__ = [
     "DEFAULT_CLIENT_INFO",
     "DEFAULT_INPUT_REQUIRED_MAX_ROUNDS",
     "DISCOVER_TIMEOUT_SECONDS",
+    "CacheConfig",
+    "CacheEntry",
+    "CacheKey",
+    "CacheMode",
     "Client",
     "ClientRequestContext",
     "ClientSession",
     "ConnectMode",
     "ElicitationFnT",
+    "InMemoryResponseCacheStore",
     "InputRequiredRoundsExceededError",
     "ListRootsFnT",
     "LoggingFnT",
     "MessageHandlerFnT",
     "Pages",
+    "ResponseCacheStore",
     "SamplingFnT",
 ]
 
 for _public in (
+    CacheConfig,
+    CacheEntry,
+    CacheKey,
     Client,
     ClientRequestContext,
     ClientSession,
     ElicitationFnT,
+    InMemoryResponseCacheStore,
     InputRequiredRoundsExceededError,
     ListRootsFnT,
     LoggingFnT,
     MessageHandlerFnT,
     Pages,
+    ResponseCacheStore,
     SamplingFnT,
 ):
     _public.__module__ = __name__

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import attrs
 
+from trio_mcp.errors import MCPError
 from trio_mcp.types import (
     HANDSHAKE_PROTOCOL_VERSIONS,
+    INVALID_PARAMS,
     MODERN_PROTOCOL_VERSIONS,
     InputRequiredResult,
 )
 from trio_mcp.types._revisions import LATEST_HANDSHAKE
 
+from ._cache import ResponseCache
+from ._cache_store import CacheConfig
 from ._input_rounds import DEFAULT_INPUT_REQUIRED_MAX_ROUNDS, complete_input
 from ._negotiation import negotiate
 from ._pages import Pages
@@ -21,7 +25,7 @@ from ._roads import road_to
 from ._session import ClientSession
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Awaitable, Callable
     from types import TracebackType
 
     from trio_mcp._rpc._link import ProgressFn
@@ -49,7 +53,9 @@ if TYPE_CHECKING:
         ServerCapabilities,
         Tool,
     )
+    from trio_mcp.types._base import JsonObject
 
+    from ._cache_store import CacheMode
     from ._callbacks import (
         ElicitationFnT,
         ListRootsFnT,
@@ -57,6 +63,9 @@ if TYPE_CHECKING:
         MessageHandlerFnT,
         SamplingFnT,
     )
+
+T = TypeVar("T")
+ResultT = TypeVar("ResultT")
 
 ConnectMode = str
 """``"auto"``, ``"legacy"``, or the name of a revision."""
@@ -87,6 +96,7 @@ class Client:
       prior_discover: What a modern server answered another time, for a pinned revision.
       input_required_max_rounds: How often a call is sent again with what the server asked
           for, before it gives up.
+      cache: How to keep results that say how long they stay fresh; None to keep none.
       ping_interval: Seconds between signs of life that an older server is asked for; one that
           is not answered within as many ends the connection.
 
@@ -110,12 +120,18 @@ class Client:
     prior_discover: DiscoverResult | None = None
     elicitation_callback: ElicitationFnT | None = None
     input_required_max_rounds: int = DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
+    cache: CacheConfig | None = attrs.field(factory=CacheConfig)
     ping_interval: float | None = attrs.field(default=None, kw_only=True)
     _session: ClientSession | None = attrs.field(default=None, init=False)
     _block: AbstractAsyncContextManager[ClientSession] | None = attrs.field(
         default=None, init=False
     )
     _verdict: str | None = attrs.field(default=None, init=False)
+    _cache: ResponseCache | None = attrs.field(default=None, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.cache is not None:
+            self._cache = ResponseCache(self.cache)
 
     @mode.validator
     def _check_mode(self, attribute: Any, value: Any) -> None:
@@ -219,10 +235,14 @@ class Client:
     # Tools
 
     async def list_tools(
-        self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None
+        self,
+        *,
+        cursor: str | None = None,
+        meta: RequestParamsMeta | None = None,
+        cache_mode: CacheMode = "use",
     ) -> ListToolsResult:
         """Ask for one page of the server's tools; `iter_tools` goes through all of them."""
-        return await self.session.list_tools(params=_page(cursor, meta))
+        return await self._list("tools/list", self.session.list_tools, cursor, meta, cache_mode)
 
     def iter_tools(self) -> Pages[Tool]:
         """Go through all tools: ``async for tool in client.iter_tools()``."""
@@ -290,10 +310,16 @@ class Client:
     # Resources
 
     async def list_resources(
-        self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None
+        self,
+        *,
+        cursor: str | None = None,
+        meta: RequestParamsMeta | None = None,
+        cache_mode: CacheMode = "use",
     ) -> ListResourcesResult:
         """Ask for one page of the server's resources."""
-        return await self.session.list_resources(params=_page(cursor, meta))
+        return await self._list(
+            "resources/list", self.session.list_resources, cursor, meta, cache_mode
+        )
 
     def iter_resources(self) -> Pages[Resource]:
         """Go through all resources."""
@@ -305,10 +331,20 @@ class Client:
         return Pages("resources/list", fetch)
 
     async def list_resource_templates(
-        self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None
+        self,
+        *,
+        cursor: str | None = None,
+        meta: RequestParamsMeta | None = None,
+        cache_mode: CacheMode = "use",
     ) -> ListResourceTemplatesResult:
         """Ask for one page of the server's resource templates."""
-        return await self.session.list_resource_templates(params=_page(cursor, meta))
+        return await self._list(
+            "resources/templates/list",
+            self.session.list_resource_templates,
+            cursor,
+            meta,
+            cache_mode,
+        )
 
     def iter_resource_templates(self) -> Pages[ResourceTemplate]:
         """Go through all resource templates."""
@@ -326,11 +362,13 @@ class Client:
         input_responses: InputResponses | None = None,
         request_state: str | None = None,
         meta: RequestParamsMeta | None = None,
+        cache_mode: CacheMode = "use",
     ) -> ReadResourceResult:
         """Read a resource.
 
         Raises:
-          MCPError: -32602 (an older server: -32002) if there is none at this URI.
+          MCPError: -32602 (an older server: -32002) if there is none at this URI; see
+              `MCPError.is_resource_not_found`.
 
         """
         session = self.session
@@ -346,7 +384,13 @@ class Client:
                 allow_input_required=True,
             )
 
-        first = await send(input_responses, request_state)
+        async def ask() -> ReadResourceResult | InputRequiredResult:
+            return await send(input_responses, request_state)
+
+        # A retry's result depends on its answers: it is neither taken from the cache nor kept.
+        retried = input_responses is not None or request_state is not None
+        mode = "bypass" if retried else cache_mode
+        first = await self._through_cache("resources/read", {"uri": str(uri)}, mode, meta, ask)
         return await complete_input(session, first, send, self.input_required_max_rounds)
 
     async def subscribe_resource(
@@ -364,10 +408,16 @@ class Client:
     # Prompts and completion
 
     async def list_prompts(
-        self, *, cursor: str | None = None, meta: RequestParamsMeta | None = None
+        self,
+        *,
+        cursor: str | None = None,
+        meta: RequestParamsMeta | None = None,
+        cache_mode: CacheMode = "use",
     ) -> ListPromptsResult:
         """Ask for one page of the server's prompts."""
-        return await self.session.list_prompts(params=_page(cursor, meta))
+        return await self._list(
+            "prompts/list", self.session.list_prompts, cursor, meta, cache_mode
+        )
 
     def iter_prompts(self) -> Pages[Prompt]:
         """Go through all prompts."""
@@ -413,6 +463,44 @@ class Client:
     ) -> CompleteResult:
         """Ask for values that would complete an argument of a prompt or template."""
         return await self.session.complete(ref, argument, context_arguments)
+
+    # The cache
+
+    async def _list(
+        self,
+        method: str,
+        verb: Callable[..., Awaitable[ResultT]],
+        cursor: str | None,
+        meta: RequestParamsMeta | None,
+        cache_mode: CacheMode,
+    ) -> ResultT:
+        async def ask() -> ResultT:
+            return await verb(params=_page(cursor, meta))
+
+        params = {} if cursor is None else {"cursor": cursor}
+        try:
+            return await self._through_cache(method, params, cache_mode, meta, ask)
+        except MCPError as exc:
+            if cursor is not None and exc.code == INVALID_PARAMS and self._cache is not None:
+                # Caching: a cursor that is no longer good makes every page of its list stale.
+                self._cache.forget_pages(method)
+            raise
+
+    async def _through_cache(
+        self,
+        method: str,
+        params: JsonObject,
+        mode: CacheMode,
+        meta: RequestParamsMeta | None,
+        ask: Callable[[], Awaitable[T]],
+    ) -> T:
+        revision = self.session.revision
+        if self._cache is None or revision is None or mode == "bypass":
+            return await ask()
+        # What a caller adds to a request may change its result.
+        asked_mode: CacheMode = "refresh" if meta is not None and mode == "use" else mode
+        result: T = await self._cache.fetch(method, params, revision, asked_mode, ask)
+        return result
 
     # Utilities of the older era
 
