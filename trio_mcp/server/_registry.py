@@ -83,6 +83,17 @@ def read_params(params_type: Any, params: Mapping[str, Any] | None, revision: Re
         raise invalid_params(f"Invalid params: {_first_line(exc)}") from exc
 
 
+def needs_input(result: WireModel | JsonObject) -> bool:
+    """Tell whether a result is an `InputRequiredResult`, as an object or as JSON."""
+    # By its mark: the class would be loaded for it, with all that a server can ask.
+    mark: object = (
+        result.get("resultType")
+        if isinstance(result, dict)
+        else getattr(result, "result_type", None)
+    )
+    return mark == "input_required"
+
+
 def _first_line(exc: ValueError) -> str:
     errors = getattr(exc, "errors", None)
     if errors is None:

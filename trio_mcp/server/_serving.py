@@ -29,7 +29,7 @@ from trio_mcp.types._methods import METHODS
 from ._caching import NO_HINT, CacheHint
 from ._connection import ServerConnection
 from ._context import ServerRequestContext
-from ._registry import read_params
+from ._registry import needs_input, read_params
 from ._session import ServerSession
 
 if TYPE_CHECKING:
@@ -209,7 +209,11 @@ async def _call_handler(entry: HandlerEntry, ctx: ServerRequestContext[Any, Any]
     assert exchange is not None
     params = read_params(entry.params_type, ctx.params, exchange.accepted.revision)
     result: HandlerResult = await entry.handler(ctx, params)
-    return result
+    if result is None or not needs_input(result):
+        return result
+    from ._input_required import settle_input  # noqa: PLC0415 - most servers never ask
+
+    return await settle_input(entry, ctx, result)
 
 
 def _to_json(result: HandlerResult, revision: Revision) -> JsonObject:

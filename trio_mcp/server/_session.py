@@ -19,8 +19,11 @@ if TYPE_CHECKING:
         CreateMessageResult,
         CreateMessageResultWithTools,
         ElicitRequestedSchema,
+        ElicitRequestParams,
         ElicitResult,
         IncludeContext,
+        InputRequest,
+        InputResponse,
         ListRootsResult,
         LoggingLevel,
         ModelPreferences,
@@ -282,9 +285,8 @@ class ServerSession:
     ) -> CreateMessageResult | CreateMessageResultWithTools:
         """Ask the client's model for a message (sampling, deprecated)."""
         from trio_mcp.types import (  # noqa: PLC0415 - most servers never sample
+            CreateMessageRequest,
             CreateMessageRequestParams,
-            CreateMessageResult,
-            CreateMessageResultWithTools,
         )
 
         del related_request_id
@@ -301,18 +303,18 @@ class ServerSession:
             tools=tools,
             tool_choice=tool_choice,
         )
-        result_type: Any = CreateMessageResult if tools is None else CreateMessageResultWithTools
-        answer: CreateMessageResult | CreateMessageResultWithTools = await self._ask(
-            "sampling/createMessage", encode(params, self._revision), result_type
-        )
-        return answer
+        answer: Any = await self.ask(CreateMessageRequest(params=params))
+        said: CreateMessageResult | CreateMessageResultWithTools = answer
+        return said
 
     async def list_roots(self) -> ListRootsResult:
         """Ask the client for its roots (deprecated)."""
-        from trio_mcp.types import ListRootsResult  # noqa: PLC0415 - most servers never ask
+        from trio_mcp.types import ListRootsRequest  # noqa: PLC0415 - most servers never ask
 
         _warn_deprecated("Asking for roots")
-        return await self._ask("roots/list", None, ListRootsResult)
+        answer: Any = await self.ask(ListRootsRequest())
+        roots: ListRootsResult = answer
+        return roots
 
     async def elicit(
         self,
@@ -330,11 +332,12 @@ class ServerSession:
         related_request_id: RequestId | None = None,
     ) -> ElicitResult:
         """Ask the user to fill in a form (elicitation)."""
-        from trio_mcp.types import ElicitRequestFormParams, ElicitResult  # noqa: PLC0415
+        from trio_mcp.types import ElicitRequestFormParams  # noqa: PLC0415 - as above
 
         del related_request_id
-        params = ElicitRequestFormParams(message=message, requested_schema=requested_schema)
-        return await self._ask("elicitation/create", encode(params, self._revision), ElicitResult)
+        return await self._elicit(
+            ElicitRequestFormParams(message=message, requested_schema=requested_schema)
+        )
 
     async def elicit_url(
         self,
@@ -344,11 +347,56 @@ class ServerSession:
         related_request_id: RequestId | None = None,
     ) -> ElicitResult:
         """Ask the user to visit a URL (elicitation, 2025-11-25)."""
-        from trio_mcp.types import ElicitRequestURLParams, ElicitResult  # noqa: PLC0415
+        from trio_mcp.types import ElicitRequestURLParams  # noqa: PLC0415 - as above
 
         del related_request_id
-        params = ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
-        return await self._ask("elicitation/create", encode(params, self._revision), ElicitResult)
+        return await self._elicit(
+            ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
+        )
+
+    async def _elicit(self, params: ElicitRequestParams) -> ElicitResult:
+        from trio_mcp.types import ElicitRequest  # noqa: PLC0415 - as above
+
+        answer: Any = await self.ask(ElicitRequest(params=params))
+        result: ElicitResult = answer
+        return result
+
+    async def ask(self, request: InputRequest, *, required_by: str = "") -> InputResponse:
+        """Ask the client one of the three kinds of questions, and wait for its answer.
+
+        Args:
+          request: An elicitation, a request for sampling or one for roots.
+          required_by: What asks, for the message to a client that cannot answer.
+
+        Raises:
+          NoBackChannelError: if this request or connection cannot carry a question.
+          MCPError: -32021 if the client did not declare that it can answer; whatever else it
+            answered with.
+          InvalidResponse: if the answer is none to this question.
+
+        """
+        from ._input_required import answer_type  # noqa: PLC0415 - as above
+
+        if self.can_send_request:
+            self.require_for(request, required_by)
+        return await self.send_request(request, answer_type(request))
+
+    def require_for(self, request: InputRequest, required_by: str = "") -> None:
+        """Refuse this request unless the client declared that it can answer a question.
+
+        Raises:
+          MCPError: -32021, with what is required in its data.
+
+        """
+        from ._input_required import missing_for  # noqa: PLC0415 - as above
+
+        missing = missing_for(request, self.client_capabilities, self._revision)
+        if missing is not None:
+            name, required = missing
+            suffix = f" required by {required_by}" if required_by else ""
+            raise missing_client_capability(
+                f"Client did not declare the {name} capability{suffix}", required
+            )
 
 
 def _reaches(level: str, threshold: str) -> bool:
