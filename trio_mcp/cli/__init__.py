@@ -26,14 +26,14 @@ def main(argv: list[str] | None = None) -> int:
     """
     try:
         from trio_mcp.cli._app import start  # noqa: PLC0415 - so that this can be caught
+
+        return start(sys.argv[1:] if argv is None else argv)
     except ModuleNotFoundError as exc:
-        if exc.name is None or exc.name.partition(".")[0] not in _EXTRA:
+        package = (exc.name or "").partition(".")[0]
+        if package not in _EXTRA:
             raise
-        print(
-            f"trio-mcp: the command line needs {exc.name}: pip install 'trio-mcp[cli]'",
-            file=sys.stderr,
-        )
+        needs = f"the command line needs {package}: pip install 'trio-mcp[cli]'"
+        print(f"trio-mcp: {needs}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return interrupted()
-    return start(sys.argv[1:] if argv is None else argv)

@@ -74,9 +74,8 @@ def start(argv: Sequence[str]) -> int:
         return _fail(str(exc), exc.status)
     except MCPError as exc:
         return _fail(_say(exc), 1)
-    except (KeyboardInterrupt, typer.Abort):
-        # Before or after Trio runs; while it does, a signal cancels, see _interrupts.
-        return interrupted()
+    except typer.Abort:
+        return interrupted()  # click's KeyboardInterrupt
     except BrokenPipeError:
         # Whoever read our output has seen enough. Python would complain at exit otherwise.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,180 @@
+"""The demo, as a person and as a script sees it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from trio_mcp.cli import _demo_roads, main
+from trio_mcp.cli._demo import SCENES, ask_for_proof
+from trio_mcp.cli._demo_roads import is_running
+from trio_mcp.cli._demo_screen import Step
+from trio_mcp.cli._demo_server import mcp as kitchen
+from trio_mcp.cli._mistakes import Failure
+from trio_mcp.client import Client
+from trio_mcp.mcpserver import MCPServer
+
+STEPS = ["start", "discover", *(name for name, _ in SCENES), "end"]
+
+
+def check_story(lines: list[str]) -> None:
+    """Each step is there, with its time and what it is about."""
+    texts: dict[str, str] = {}
+    for line in lines:
+        match = re.match(r"(?:ok|✓)\s+(\w+)\s+\d+ ms  (.*)", line)
+        if match:
+            texts[match[1]] = match[2]
+    assert list(texts) == STEPS
+    assert re.search(r"kitchen .* speaks 2026-07-28: tools, resources, prompts", texts["discover"])
+    assert "flour 240 g" in texts["call"]
+    assert "bread, pancakes, soup" in texts["read"]
+    assert "8/8" in texts["progress"]
+    assert "cancelled 0.3 s later" in texts["cancel"]
+    proof = re.search(r"soup: cancelled after (\d\.\d\d) s; nothing is cooking", texts["proof"])
+    assert proof is not None
+    assert float(proof[1]) >= 0.25
+    pid = re.search(r"a child process, (\d+)", texts["start"])
+    assert pid is not None
+    assert texts["end"] == f"exit status 0, process {pid[1]} is gone"
+    assert not is_running(int(pid[1]))
+
+
+def test_plain_demo_tells_the_whole_story(cli_process):
+    done = cli_process("demo", "--plain")
+    assert (done.status, done.err) == (0, "")
+    assert "\x1b" not in done.out
+    assert "━" not in done.out
+    check_story(done.out.splitlines())
+    assert re.search(r"10 steps in \d+\.\d s", done.out)
+
+
+def test_demo_as_json_is_one_document(cli):
+    done = cli("demo", "--json")
+    assert done.status == 0
+    assert done.json["ok"] is True
+    assert [step["name"] for step in done.json["steps"]] == STEPS
+    assert all(step["ok"] and step["seconds"] >= 0 for step in done.json["steps"])
+
+
+def run_in_terminal(*words: str, **env: str) -> tuple[int, str]:
+    """Run a command with a terminal for stdout, and return all that it wrote there."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "trio_mcp.cli", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", **env},
+    )
+    os.close(theirs)
+    written = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # EIO: the other side is closed
+            break
+        if not chunk:
+            break
+        written += chunk
+    os.close(ours)
+    return process.wait(), written.decode()
+
+
+def last_state(written: str) -> list[str]:
+    """Return the lines that stay, of output that draws each line again and again."""
+    lines: list[str] = []
+    for line in written.split("\n"):
+        shown = line.rpartition("\x1b[2K")[2]
+        if "\x1b[1A" in line and lines:
+            lines.pop()
+        lines.append(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown).strip("\r"))
+    return lines
+
+
+def test_demo_in_a_terminal_has_colours_a_bar_and_the_same_story():
+    status, written = run_in_terminal("demo", NO_COLOR="")
+    assert status == 0
+    assert "\x1b[32m✓" in written
+    assert re.search(r"\d/8", written)
+    assert "━━━━" in written
+    check_story(last_state(written))
+    # The cursor is visible again.
+    assert written.rfind("\x1b[?25h") > written.rfind("\x1b[?25l")
+
+
+def test_no_color_leaves_the_bar_and_takes_the_colours():
+    status, written = run_in_terminal("demo", NO_COLOR="1")
+    assert status == 0
+    assert "━━━━" in written
+    assert not re.search(r"\x1b\[[0-9;]*m", written)
+    check_story(last_state(written))
+
+
+def test_plain_demo_in_a_terminal_has_neither():
+    status, written = run_in_terminal("demo", "--plain")
+    assert status == 0
+    assert "\x1b" not in written
+
+
+def test_interrupted_demo_ends_with_one_line(start):
+    running = start("demo", "--wire")
+    assert running.end().status == 2  # it has no such option
+    running = start("demo")
+    assert running.process.stdout is not None
+    for line in running.process.stdout:
+        if " prompt " in line:  # the next step takes most of a second
+            break
+    running.interrupt()
+    done = running.end()
+    assert (done.status, done.err) == (130, "interrupted\n")
+    assert "failed" not in done.out
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_step_that_fails_is_shown_and_ends_the_demo(as_json, cli, monkeypatch):
+    monkeypatch.setattr(_demo_roads, "SERVER_MODULE", "calendar")  # prints a year, and ends
+    done = cli("demo", *(["--json"] if as_json else []))
+    assert done.status == 1
+    assert done.err.splitlines()[-1].startswith("trio-mcp: server exited with status 0")
+    if as_json:
+        assert done.json["ok"] is False
+        assert [(step["name"], step["ok"]) for step in done.json["steps"]] == [
+            ("start", True),
+            ("discover", False),
+        ]
+    else:
+        assert re.search(
+            r"^failed  discover .* server exited with status 0", done.out, re.MULTILINE
+        )
+        assert " list " not in done.out
+
+
+async def test_proof_fails_while_something_cooks():
+    server = MCPServer("kitchen")
+
+    @server.tool()
+    def look_at_stove() -> dict[str, list[str]]:
+        return {"cooking": ["soup"], "log": []}
+
+    async with Client(server) as client:
+        with pytest.raises(Failure, match="the handler has not stopped"):
+            await ask_for_proof(client, Step("proof"))
+
+
+async def test_every_scene_holds_in_memory_and_again():
+    for _ in range(2):
+        async with Client(kitchen) as client:
+            for name, scene in SCENES:
+                step = Step(name)
+                await scene(client, step)
+                assert step.words
+
+
+def test_entry_point_returns_the_status(capfd):
+    assert main(["version"]) == 0
+    assert capfd.readouterr().out.startswith("trio-mcp ")
