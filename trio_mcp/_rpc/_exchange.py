@@ -50,6 +50,8 @@ class Exchange:
       headers: Of the HTTP request that carried it, if one did.
       principal: Who asks, where the carrier knows it.
       accepted: What the ladder found: revision, meta, declared capabilities.
+      end_of_stream: Of a request that is answered by a stream of notifications, from when
+          that has begun: the result that ends it in good order.
       scope: Cancelled when the peer gives the request up, or when the connection ends.
 
     """
@@ -64,6 +66,7 @@ class Exchange:
     principal: Principal | None = None
     accepted: Accepted = attrs.field(init=False)
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
+    end_of_stream: JsonObject | None = None
     closed: bool = False
     _cancel_reason: str | None = None
     _last_progress: float = -math.inf

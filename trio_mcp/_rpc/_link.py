@@ -28,6 +28,9 @@ class CallOptions:
           timeout when None.
       may_cancel: Whether the peer may be told of a cancellation (`initialize`: no).
       headers: What to mirror in HTTP headers.
+      on_notification: For a request whose answer is the end of a stream of notifications:
+          called with the method and params of each of them by whoever reads the carrier, so
+          it must neither wait nor raise. The connection's service hears of them, too, before.
 
     """
 
@@ -37,6 +40,7 @@ class CallOptions:
     max_total_timeout: float | None = None
     may_cancel: bool = True
     headers: Mapping[str, str] | None = None
+    on_notification: Callable[[str, JsonObject], None] | None = None
 
 
 NO_OPTIONS: Final = CallOptions()

@@ -16,6 +16,7 @@ import trio
 from trio_mcp._codec import Batch, Malformed
 from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._protocol._refusals import duplicate_id, server_busy
+from trio_mcp._protocol._subscriptions import subscription_id_of
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
 from trio_mcp.types import (
     INVALID_REQUEST,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from trio_mcp._codec import Frame
     from trio_mcp.types import RequestId
-    from trio_mcp.types._base import JsonObject
+    from trio_mcp.types._base import JsonObject, JsonValue
 
     from ._channel import Channel
     from ._service import Connection, Serving
@@ -204,6 +205,7 @@ class Peer(Link):
     async def finish(self) -> None:
         """Write the last notices, in bounded time; then all that still wait are told."""
         if self._mute is None:
+            self._end_streams()
             await self._outbox.finish()
         self._lose(ConnectionLost("The connection was closed on this side"))
         self._mute = self._mute or self._lost
@@ -343,6 +345,9 @@ class Peer(Link):
         if method == "notifications/progress" and self._receive_progress(params):
             return
         callback = self._serving.notified(self._connection, method, params)
+        stream = self._calls.get(subscription_id_of(params))
+        if stream is not None and stream.options.on_notification is not None:
+            stream.options.on_notification(method, params)
         if callback is not None:
             self._pump.put(callback)
 
@@ -355,9 +360,12 @@ class Peer(Link):
         return True
 
     def _receive_cancel(self, params: JsonObject) -> bool:
-        exchange = self._inbound.get(params.get("requestId"))
-        if exchange is None or exchange.method == "initialize":
-            return exchange is not None
+        request_id = params.get("requestId")
+        exchange = self._inbound.get(request_id)
+        if exchange is None:
+            return self._receive_end_of_stream(request_id)
+        if exchange.method == "initialize":
+            return True
         given = params.get("reason")
         reason = given if isinstance(given, str) and given else "cancelled by the peer"
         logger.debug("%s #%r was cancelled: %s", exchange.method, exchange.id, reason)
@@ -365,6 +373,16 @@ class Peer(Link):
             exchange.cancel(reason)
         else:
             exchange.give_up(reason)
+        return True
+
+    def _receive_end_of_stream(self, request_id: JsonValue) -> bool:
+        # Cancellation: a server says so to end a stream of notifications, after its result or
+        # in place of it.
+        call = self._calls.get(request_id)
+        if call is None or call.options.on_notification is None:
+            return False
+        self._calls.close(call.id)
+        call.answered({})
         return True
 
     # Handling a request
@@ -392,6 +410,27 @@ class Peer(Link):
         # The slot is free only when the answer is written, so a peer that does not read
         # cannot make answers pile up.
         self._outbox.put(message, self._release)
+        if exchange.end_of_stream is not None:
+            self._tell_end_of_stream(exchange)
+
+    def _end_streams(self) -> None:
+        """End streams of notifications in good order, in place of their handlers."""
+        for exchange in self._inbound:
+            if exchange.end_of_stream is not None and not exchange.closed:
+                exchange.close()
+                result = exchange.end_of_stream
+                self._outbox.put(JSONRPCResponse(id=exchange.id, result=result))
+                self._tell_end_of_stream(exchange)
+
+    def _tell_end_of_stream(self, exchange: Exchange) -> None:
+        # Cancellation, stdio: whoever ends a subscription as its server sends this. The page
+        # on subscriptions asks for the result, so both go out; the second one is ignorable.
+        self._outbox.put(
+            JSONRPCNotification(
+                method="notifications/cancelled",
+                params={"requestId": exchange.id, "reason": "the server ended the stream"},
+            )
+        )
 
     def _release(self) -> None:
         self._busy -= 1

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from trio_mcp._protocol._subscriptions import PromptsListChanged as PromptsListChanged
+from trio_mcp._protocol._subscriptions import ResourcesListChanged as ResourcesListChanged
+from trio_mcp._protocol._subscriptions import ResourceUpdated as ResourceUpdated
+from trio_mcp._protocol._subscriptions import ServerEvent as ServerEvent
+from trio_mcp._protocol._subscriptions import ToolsListChanged as ToolsListChanged
+
 from ._cache_store import CacheConfig as CacheConfig
 from ._cache_store import CacheEntry as CacheEntry
 from ._cache_store import CacheKey as CacheKey
@@ -22,6 +28,10 @@ from ._pages import Pages as Pages
 from ._session import DEFAULT_CLIENT_INFO as DEFAULT_CLIENT_INFO
 from ._session import DISCOVER_TIMEOUT_SECONDS as DISCOVER_TIMEOUT_SECONDS
 from ._session import ClientSession as ClientSession
+from ._subscriptions import ListenNotSupportedError as ListenNotSupportedError
+from ._subscriptions import Subscription as Subscription
+from ._subscriptions import SubscriptionLost as SubscriptionLost
+from ._subscriptions import listen as listen
 
 __all__ = [
     "DEFAULT_CLIENT_INFO",
@@ -39,11 +49,20 @@ __all__ = [
     "InMemoryResponseCacheStore",
     "InputRequiredRoundsExceededError",
     "ListRootsFnT",
+    "ListenNotSupportedError",
     "LoggingFnT",
     "MessageHandlerFnT",
     "Pages",
+    "PromptsListChanged",
+    "ResourceUpdated",
+    "ResourcesListChanged",
     "ResponseCacheStore",
     "SamplingFnT",
+    "ServerEvent",
+    "Subscription",
+    "SubscriptionLost",
+    "ToolsListChanged",
+    "listen",
 ]
 
 for _public in (
@@ -57,11 +76,19 @@ for _public in (
     InMemoryResponseCacheStore,
     InputRequiredRoundsExceededError,
     ListRootsFnT,
+    ListenNotSupportedError,
     LoggingFnT,
     MessageHandlerFnT,
     Pages,
+    PromptsListChanged,
+    ResourceUpdated,
+    ResourcesListChanged,
     ResponseCacheStore,
     SamplingFnT,
+    Subscription,
+    SubscriptionLost,
+    ToolsListChanged,
+    listen,
 ):
     _public.__module__ = __name__
 del _public

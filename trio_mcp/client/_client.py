@@ -23,9 +23,10 @@ from ._negotiation import negotiate
 from ._pages import Pages
 from ._roads import road_to
 from ._session import ClientSession
+from ._subscriptions import listen
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
     from types import TracebackType
 
     from trio_mcp._rpc._link import ProgressFn
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         MessageHandlerFnT,
         SamplingFnT,
     )
+    from ._subscriptions import Subscription
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT")
@@ -182,6 +184,8 @@ class Client:
             ping_interval=self.ping_interval,
             open_link=road_to(self.server, raise_exceptions=self.raise_exceptions),
         )
+        if self._cache is not None:
+            session.on_notification(self._cache.notified)
         async with session:
             await negotiate(session, self._verdict or self.mode, self.prior_discover)
             self._remember(session)
@@ -404,6 +408,33 @@ class Client:
     ) -> EmptyResult:
         """Take `subscribe_resource` back (deprecated)."""
         return await self.session.unsubscribe_resource(uri, meta=meta)
+
+    def listen(
+        self,
+        *,
+        tools_list_changed: bool = False,
+        prompts_list_changed: bool = False,
+        resources_list_changed: bool = False,
+        resource_subscriptions: Sequence[str] = (),
+    ) -> AbstractAsyncContextManager[Subscription]:
+        """Have a modern server tell what changes, for as long as the block lasts.
+
+        ::
+
+            async with client.listen(tools_list_changed=True) as changes:
+                async for change in changes:
+                    tools = await client.list_tools()
+
+        See `trio_mcp.client.listen` for what each argument does and what it raises. What the
+        client has kept of a result is out of date before the loop hears of a change.
+        """
+        return listen(
+            self.session,
+            tools_list_changed=tools_list_changed,
+            prompts_list_changed=prompts_list_changed,
+            resources_list_changed=resources_list_changed,
+            resource_subscriptions=resource_subscriptions,
+        )
 
     # Prompts and completion
 

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from ._callbacks import Callbacks
     from ._session import ClientSession
 
+    NotificationListener = Callable[[str, JsonObject], None]
+
 logger: Final = logging.getLogger("trio_mcp.client")
 
 
@@ -60,7 +62,7 @@ class ClientConnection(Connection):
 class ClientServing(Serving):
     """Answers what a server of the older era asks, and hands on what any server tells."""
 
-    __slots__ = ("_callbacks", "_capabilities", "_session", "raise_exceptions")
+    __slots__ = ("_callbacks", "_capabilities", "_listeners", "_session", "raise_exceptions")
 
     def __init__(
         self, session: ClientSession, callbacks: Callbacks, capabilities: ClientCapabilities
@@ -69,6 +71,7 @@ class ClientServing(Serving):
         self.raise_exceptions = False
         self._callbacks = callbacks
         self._capabilities = capabilities
+        self._listeners: tuple[NotificationListener, ...] = ()
 
     def connect(self, link: Link | None) -> ClientConnection:
         """See `Serving.connect`."""
@@ -175,10 +178,21 @@ class ClientServing(Serving):
 
     # What the server tells
 
+    def add_listener(self, listener: NotificationListener) -> Callable[[], None]:
+        """See `ClientSession.on_notification`."""
+        self._listeners = (*self._listeners, listener)
+
+        def remove() -> None:
+            self._listeners = tuple(each for each in self._listeners if each is not listener)
+
+        return remove
+
     def notified(
         self, connection: Connection, method: str, params: JsonObject
     ) -> Callable[[], Awaitable[None]] | None:
         """See `Serving.notified`. What nobody listens to is dropped."""
+        for listener in self._listeners:
+            listener(method, params)
         callbacks = self._callbacks
         wants_log = method == "notifications/message" and callbacks.logging is not None
         if not wants_log and callbacks.message_handler is None:

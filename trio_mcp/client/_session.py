@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         RequestParamsMeta,
         ResourceTemplateReference,
         ServerCapabilities,
+        SubscriptionFilter,
     )
     from trio_mcp.types._base import JsonObject, WireModel
 
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
         MessageHandlerFnT,
         SamplingFnT,
     )
+    from ._serving import NotificationListener
 
     OpenLink = Callable[[Serving], AbstractAsyncContextManager[Link]]
 
@@ -538,6 +540,47 @@ class ClientSession:
         """Tell an older server that the roots have changed."""
         _warn_deprecated("send_roots_list_changed")
         await self._require_link().notify("notifications/roots/list_changed")
+
+    def on_notification(self, listener: NotificationListener) -> Callable[[], None]:
+        """Have a function called with each notification, as soon as it is read.
+
+        It sees the method and the params before any callback, subscription or waiting call
+        does. The task that reads the wire calls it: it must neither raise nor take long.
+
+        Returns:
+          What takes it back.
+
+        """
+        return self._serving.add_listener(listener)
+
+    @property
+    def read_timeout_seconds(self) -> float | None:
+        """How long each request may wait for its answer; None for no limit."""
+        return self._read_timeout_seconds
+
+    async def send_listen(
+        self, wanted: SubscriptionFilter, on_notification: NotificationListener
+    ) -> JsonObject:
+        """Subscribe to changes, and wait for the end of the subscription.
+
+        `listen` is the pleasant face on it.
+
+        Args:
+          wanted: Which changes.
+          on_notification: Called with each notification of the subscription, as
+              `on_notification` calls its listeners, after them.
+
+        Raises:
+          MCPError: if the server refused, or ended the subscription with an error.
+          ConnectionLost: if the connection ended first.
+
+        """
+        revision = self._require_revision()
+        params: JsonObject = {"notifications": encode(wanted, revision)}
+        if self._envelope is not None:
+            params["_meta"] = dict(self._envelope)
+        options = CallOptions(on_notification=on_notification)
+        return await self._require_link().request("subscriptions/listen", params, options)
 
     async def dispatch_input_request(
         self, ctx: ClientRequestContext, request: InputRequest

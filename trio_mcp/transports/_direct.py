@@ -134,7 +134,15 @@ class DirectLink(Link):
                 limit.progressed()
                 await run_progress_callback(options.on_progress, report)
                 return
-        await _deliver(self._reach(self._home), method, params)
+        home = self._reach(self._home)
+        if options.on_notification is None:
+            await _deliver(home, method, params)
+            return
+        copied = _copy(params)
+        callback = home[0].notified(home[1], method, copied)
+        options.on_notification(method, copied)
+        if callback is not None:
+            await run_logged(callback)
 
     async def close(self) -> None:
         """Cancel what still runs in other tasks, and wait for its clean-up, bounded."""
@@ -181,10 +189,13 @@ async def _deliver(
     side: tuple[Serving, Connection], method: str, params: JsonObject | None
 ) -> None:
     serving, connection = side
-    copied = NO_PARAMS if params is None else cast("JsonObject", checked_copy(params, "params"))
-    callback = serving.notified(connection, method, copied)
+    callback = serving.notified(connection, method, _copy(params))
     if callback is not None:
         await run_logged(callback)
+
+
+def _copy(params: JsonObject | None) -> JsonObject:
+    return NO_PARAMS if params is None else cast("JsonObject", checked_copy(params, "params"))
 
 
 def _closed() -> ConnectionLost:
