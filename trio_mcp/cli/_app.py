@@ -67,7 +67,8 @@ def start(argv: Sequence[str]) -> int:
         words, command = words[:at], tuple(words[at + 1 :])
     try:
         work = app(words or ["--help"], obj=command, prog_name="trio-mcp", standalone_mode=False)
-        status = work() if callable(work) else 0  # 0: the help was shown
+        # A number instead of work: the help was shown.
+        status = cast("Work", work)() if callable(work) else 0
         sys.stdout.flush()
         return status
     except Failure as exc:

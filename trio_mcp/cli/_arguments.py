@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from trio_mcp._codec import JsonError, loads
 from trio_mcp.cli._mistakes import UsageMistake
@@ -16,6 +16,11 @@ MAX_STEPS: Final = 100
 """How many schemas are looked at to learn the types of one argument."""
 
 
+def is_object(value: JsonValue) -> TypeGuard[JsonObject]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, dict)
+
+
 def read_json_object(text: str) -> JsonObject:
     """Read arguments that are given as JSON.
 
@@ -27,7 +32,7 @@ def read_json_object(text: str) -> JsonObject:
         value = loads(text)
     except JsonError as exc:
         raise UsageMistake(f"the arguments are no JSON: {exc}") from exc
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise UsageMistake(f"the arguments are a JSON object, such as {{}}, not {text}")
     return value
 
@@ -101,7 +106,7 @@ def types_of(schema: JsonValue, root: JsonObject) -> set[str]:
         if not waiting:
             return found
         each = waiting.pop()
-        if not isinstance(each, dict):
+        if not is_object(each):
             return set()
         types = _own_types(each)
         if types is not None:
@@ -123,7 +128,7 @@ def _own_types(schema: JsonObject) -> set[str] | None:
         case {"const": value}:
             return _types_of_value(value)
         case {"enum": [_, *_] as values}:
-            return set().union(*(_types_of_value(value) for value in values))
+            return {name for value in values for name in _types_of_value(value)}
         case _:
             return None
 
@@ -156,7 +161,7 @@ def _follow(pointer: str, root: JsonObject) -> JsonValue:
     value: Any = root
     for part in pointer[2:].split("/") if len(pointer) > 1 else ():
         name = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(value, dict) or name not in value:
+        if not is_object(value) or name not in value:
             return None
         value = value[name]
     return value

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from trio_mcp.cli._arguments import is_object
 from trio_mcp.cli._connect import CLIENT_INFO
 from trio_mcp.cli._demo_roads import ROADS
 from trio_mcp.cli._demo_screen import screen_for
@@ -173,7 +174,7 @@ SCENES: Final[tuple[tuple[str, Callable[[Client, Step], Awaitable[None]]], ...]]
 def structured(result: CallToolResult) -> dict[str, Any]:
     """Return the structured content of a tool that succeeded."""
     content: Any = result.structured_content
-    if result.is_error or not isinstance(content, dict):
+    if result.is_error or not is_object(content):
         raise Failure(f"the tool failed: {result.content}")
     return content
 

@@ -11,6 +11,7 @@ import attrs
 
 from trio_mcp.cli._mistakes import Failure
 from trio_mcp.transports import Channel, StdioServerParameters, stdio_client
+from trio_mcp.transports._stdio_client import _ServerProcessChannel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -53,8 +54,9 @@ async def open_stdio() -> AsyncGenerator[RunningServer, None]:
     """Start the server as a child process that is spoken to through its stdin and stdout."""
     parameters = StdioServerParameters(command=sys.executable, args=["-P", "-m", SERVER_MODULE])
     async with stdio_client(parameters) as channel:
-        process: Any = channel._process  # type: ignore[attr-defined]  # noqa: SLF001 - see below
-        # The transport tells nobody about its process unless it dies; the demo shows it.
+        # A transport speaks of its process only when it dies; the demo wants to see it go.
+        assert isinstance(channel, _ServerProcessChannel)
+        process = channel._process  # noqa: SLF001
 
         def ended() -> str:
             if process.exit_status != 0:

@@ -14,7 +14,7 @@ from trio_mcp.errors import ToolError
 from trio_mcp.mcpserver import Context, MCPServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Generator
+    from collections.abc import AsyncGenerator, Generator
 
 COOLING_SECONDS: Final = 2.0
 """How long `look_at_stove` waits for pots that were just taken off."""
@@ -26,8 +26,8 @@ SECONDS_PER_LOAF: Final = 0.1
 class Stove:
     """What is cooking, and what became of what no longer is."""
 
-    cooking: list[str] = attrs.field(factory=list)
-    log: list[str] = attrs.field(factory=list)
+    cooking: list[str] = attrs.field(factory=list[str])
+    log: list[str] = attrs.field(factory=list[str])
     cleared: trio.Event = attrs.field(factory=trio.Event)
 
     @contextmanager
@@ -62,7 +62,7 @@ class StoveReport(TypedDict):
 
 
 @asynccontextmanager
-async def open_kitchen(_: MCPServer[Stove]) -> AsyncIterator[Stove]:
+async def open_kitchen(_: MCPServer[Stove]) -> AsyncGenerator[Stove, None]:
     """Give each run of the server a stove of its own."""
     yield Stove()
 

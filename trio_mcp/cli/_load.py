@@ -7,7 +7,7 @@ import importlib.util
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from trio_mcp.cli._mistakes import Failure, UsageMistake
 from trio_mcp.mcpserver import MCPServer
@@ -44,7 +44,7 @@ def load_server(file_name: str, object_name: str | None) -> AnyServer:
         return _named(module, file_name, object_name)
     for name in NAMES:
         found = getattr(module, name, None)
-        if isinstance(found, MCPServer | Server):
+        if is_server(found):
             return found
     raise UsageMistake(
         f"{file_name} has no server called {', '.join(NAMES[:-1])} or {NAMES[-1]}"
@@ -93,7 +93,7 @@ def _named(module: ModuleType, file_name: str, object_name: str) -> AnyServer:
         if not hasattr(found, part):
             raise UsageMistake(f"{file_name} has no {object_name}{_suggestion(module, file_name)}")
         found = getattr(found, part)
-    if not isinstance(found, MCPServer | Server):
+    if not is_server(found):
         raise UsageMistake(
             f"{object_name} in {file_name} is a {type(found).__name__}, not an MCPServer or a "
             "Server"
@@ -101,8 +101,11 @@ def _named(module: ModuleType, file_name: str, object_name: str) -> AnyServer:
     return found
 
 
+def is_server(value: object) -> TypeGuard[AnyServer]:
+    """Whether this can be served."""
+    return isinstance(value, MCPServer | Server)
+
+
 def _suggestion(module: ModuleType, file_name: str) -> str:
-    others = [
-        name for name, value in vars(module).items() if isinstance(value, MCPServer | Server)
-    ]
+    others = [name for name, value in vars(module).items() if is_server(value)]
     return f"; did you mean {file_name}:{others[0]}?" if others else ""

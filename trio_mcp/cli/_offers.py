@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 from rich.table import Table
 from rich.text import Text
 
 from trio_mcp._codec import encode
+from trio_mcp.cli._arguments import is_object
 from trio_mcp.cli._clean import clean, one_line
 from trio_mcp.errors import MCPError
 from trio_mcp.types import METHOD_NOT_FOUND
@@ -137,8 +138,8 @@ def _call(tool: Tool) -> Text:
     schema = tool.input_schema
     properties: Any = schema.get("properties")
     required: Any = schema.get("required")
-    names = list(properties) if isinstance(properties, dict) else []
-    needed = required if isinstance(required, list) else []
+    names = list(properties) if is_object(properties) else []
+    needed = cast("list[str]", required if isinstance(required, list) else [])
     return _signature(tool.name, [(name, name in needed) for name in names])
 
 

@@ -54,7 +54,7 @@ class Options:
     wire: bool = False
     mode: str = "auto"
     timeout: float | None = None
-    env: dict[str, str] = attrs.field(factory=dict)
+    env: dict[str, str] = attrs.field(factory=dict[str, str])
     cwd: str | None = None
 
 
