@@ -8,6 +8,12 @@ import trio
 from typing_extensions import TypeVar, deprecated
 
 from trio_mcp.errors import MCPDeprecationWarning
+from trio_mcp.server import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
 from trio_mcp.types import InputRequiredResult
 
 from ._workers import Workers
@@ -15,7 +21,12 @@ from ._workers import Workers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from trio_mcp.server import ServerRequestContext, ServerSession
+    from trio_mcp.server import (
+        ServerEvent,
+        ServerRequestContext,
+        ServerSession,
+        SubscriptionBus,
+    )
     from trio_mcp.types import (
         ClientCapabilities,
         InputResponseRequestParams,
@@ -58,10 +69,12 @@ class Context(Generic[LifespanContextT, RequestT]):
         request_context: ServerRequestContext[LifespanContextT, RequestT] | None = None,
         mcp_server: MCPServer[Any] | None = None,
         input_params: InputResponseRequestParams | None = None,
+        subscriptions: SubscriptionBus | None = None,
     ) -> None:
         self._request_context = request_context
         self._mcp_server = mcp_server
         self._input_params = input_params
+        self._subscriptions = subscriptions
 
     @property
     def mcp_server(self) -> MCPServer[Any]:
@@ -250,6 +263,34 @@ class Context(Generic[LifespanContextT, RequestT]):
         if close is not None:
             await close()
 
+    # To all clients
+
+    async def notify_tools_changed(self) -> None:
+        """Tell all clients that the list of tools is another one now.
+
+        Adding and removing tools tells so by itself, a moment after the last change. Clients
+        of both eras are told; see `MCPServer.notify_tools_changed` outside of a request.
+        """
+        await self._publish(ToolsListChanged())
+
+    async def notify_prompts_changed(self) -> None:
+        """The same for prompts."""
+        await self._publish(PromptsListChanged())
+
+    async def notify_resources_changed(self) -> None:
+        """The same for resources and resource templates."""
+        await self._publish(ResourcesListChanged())
+
+    async def notify_resource_updated(self, uri: str) -> None:
+        """Tell the clients that subscribed to a resource that its contents are others now."""
+        await self._publish(ResourceUpdated(str(uri)))
+
+    async def _publish(self, event: ServerEvent) -> None:
+        if self._subscriptions is not None:
+            await self._subscriptions.publish(event)
+        else:
+            await self.mcp_server.lowlevel_server.publish(event)
+
     # Other parts of the server
 
     async def read_resource(self, uri: str) -> Iterable[ReadResourceContents]:
@@ -278,4 +319,8 @@ class Context(Generic[LifespanContextT, RequestT]):
 
         Input responses are addressed to the function that asked; another begins anew.
         """
-        return Context(request_context=self._request_context, mcp_server=self._mcp_server)
+        return Context(
+            request_context=self._request_context,
+            mcp_server=self._mcp_server,
+            subscriptions=self._subscriptions,
+        )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 import trio
 
 from trio_mcp.errors import MCPError
+from trio_mcp.server import PromptsListChanged
 from trio_mcp.types import (
     INVALID_PARAMS,
     GetPromptRequestParams,
@@ -45,6 +46,7 @@ class ServesPrompts(ServingBase[LifespanResultT]):
     def _prompts_changed(self) -> None:
         self._serve("prompts/list", PaginatedRequestParams, self._handle_list_prompts)
         self._serve("prompts/get", GetPromptRequestParams, self._handle_get_prompt)
+        self._announce(PromptsListChanged())
 
     # Registering
 

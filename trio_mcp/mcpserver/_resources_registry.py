@@ -12,6 +12,7 @@ from trio_mcp.errors import (
     ResourceNotFoundError,
     UnexpectedResourceError,
 )
+from trio_mcp.server import ResourcesListChanged, subscribe_resource, unsubscribe_resource
 from trio_mcp.types import (
     InputRequiredResult,
     ListResourcesResult,
@@ -19,6 +20,8 @@ from trio_mcp.types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
 )
 from trio_mcp.types import Resource as WireResource
 from trio_mcp.types import ResourceTemplate as WireResourceTemplate
@@ -67,6 +70,9 @@ class ServesResources(ServingBase[LifespanResultT]):
             "resources/templates/list", PaginatedRequestParams, self._handle_list_templates
         )
         self._serve("resources/read", ReadResourceRequestParams, self._handle_read_resource)
+        self._serve("resources/subscribe", SubscribeRequestParams, subscribe_resource)
+        self._serve("resources/unsubscribe", UnsubscribeRequestParams, unsubscribe_resource)
+        self._announce(ResourcesListChanged())
 
     # Registering
 

@@ -10,6 +10,7 @@ import trio
 from trio_mcp._rpc._service import Service
 from trio_mcp.server import Server
 
+from ._changes import TellsChanges
 from ._completions import ServesCompletions
 from ._path_security import DEFAULT_RESOURCE_SECURITY
 from ._prompts_registry import ServesPrompts
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from trio_mcp.server import CacheableMethod, CacheHint, ServerMiddleware
+    from trio_mcp.server import (
+        CacheableMethod,
+        CacheHint,
+        ServerMiddleware,
+        SubscriptionBus,
+    )
     from trio_mcp.types import Icon
 
     from ._path_security import ResourceSecurity
@@ -35,6 +41,7 @@ class MCPServer(
     ServesResources[LifespanResultT],
     ServesPrompts[LifespanResultT],
     ServesCompletions[LifespanResultT],
+    TellsChanges[LifespanResultT],
     Service,
     Generic[LifespanResultT],
 ):
@@ -77,12 +84,14 @@ class MCPServer(
         ``ctx.request_context.lifespan_context``.
       resource_security: Which values the variables of URI templates may have.
       cache_hints: How long clients may keep results, by method.
+      subscriptions: The bus by which clients hear of changes, where it shall reach further
+          than this process; False to serve no ``subscriptions/listen``.
       middleware: Called round every request, the first one outermost.
       list_page_size: The most entries in one answer to a list request; all when None.
 
     """
 
-    def __init__(  # noqa: PLR0917 - as in `mcp`
+    def __init__(
         self,
         name: str | None = None,
         title: str | None = None,
@@ -111,7 +120,7 @@ class MCPServer(
         resource_security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
         request_state_security: Any = None,
         cache_hints: Mapping[CacheableMethod, CacheHint] | None = None,
-        subscriptions: Any = None,
+        subscriptions: SubscriptionBus | Literal[False] | None = None,
         middleware: Sequence[ServerMiddleware] | None = None,
         list_page_size: int | None = None,
     ) -> None:
@@ -122,7 +131,6 @@ class MCPServer(
             auth=auth,
             extensions=extensions or None,
             request_state_security=request_state_security,
-            subscriptions=subscriptions or None,
         )
         if list_page_size is not None and list_page_size < 1:
             raise ValueError(f"list_page_size must be at least 1, not {list_page_size}")
@@ -155,6 +163,7 @@ class MCPServer(
             **options,
         )
         self._lowlevel_server.middleware.extend(middleware or ())
+        self._open_changes(subscriptions)
         self._open_tools(tools or ())
         self._open_resources(resources or ())
         self._open_prompts()

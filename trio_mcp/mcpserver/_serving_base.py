@@ -13,7 +13,7 @@ from ._workers import Workers
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trio_mcp.server import Server, ServerRequestContext
+    from trio_mcp.server import Server, ServerEvent, ServerRequestContext
     from trio_mcp.types import InputResponseRequestParams
     from trio_mcp.types._revisions import Revision
 
@@ -37,6 +37,10 @@ class ServingBase(Generic[LifespanResultT]):
         """Serve a method from now on, and so announce its capability."""
         if self._lowlevel_server.get_request_handler(method) is None:
             self._lowlevel_server.add_request_handler(method, params_type, handler)
+
+    def _announce(self, event: ServerEvent) -> None:
+        """Have clients told, once a series of changes is over."""
+        self._lowlevel_server.announce(event)
 
     def _allow_logging(self, context_kwarg: str | None) -> None:
         """Announce logging as soon as a function has the `Context` that it takes."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 import trio
 
 from trio_mcp.errors import MCPError, ToolError
+from trio_mcp.server import ToolsListChanged
 from trio_mcp.types import (
     INVALID_PARAMS,
     CallToolRequestParams,
@@ -48,6 +49,7 @@ class ServesTools(ServingBase[LifespanResultT]):
     def _tools_changed(self) -> None:
         self._serve("tools/list", PaginatedRequestParams, self._handle_list_tools)
         self._serve("tools/call", CallToolRequestParams, self._handle_call_tool)
+        self._announce(ToolsListChanged())
 
     # Registering
 

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from trio_mcp._protocol._subscriptions import PromptsListChanged as PromptsListChanged
+from trio_mcp._protocol._subscriptions import ResourcesListChanged as ResourcesListChanged
+from trio_mcp._protocol._subscriptions import ResourceUpdated as ResourceUpdated
+from trio_mcp._protocol._subscriptions import ServerEvent as ServerEvent
+from trio_mcp._protocol._subscriptions import ToolsListChanged as ToolsListChanged
+
 from ._caching import CacheableMethod as CacheableMethod
 from ._caching import CacheHint as CacheHint
 from ._caching import apply_cache_hint as apply_cache_hint
@@ -20,25 +26,40 @@ from ._request_state_codec import RequestStateCodec as RequestStateCodec
 from ._server import InitializationOptions as InitializationOptions
 from ._server import Server as Server
 from ._session import ServerSession as ServerSession
+from ._subscriptions import InMemorySubscriptionBus as InMemorySubscriptionBus
+from ._subscriptions import ListenHandler as ListenHandler
+from ._subscriptions import SubscriptionBus as SubscriptionBus
+from ._subscriptions import subscribe_resource as subscribe_resource
+from ._subscriptions import unsubscribe_resource as unsubscribe_resource
 
 __all__ = [
     "AESGCMRequestStateCodec",
     "CacheHint",
     "CacheableMethod",
     "HandlerEntry",
+    "InMemorySubscriptionBus",
     "InitializationOptions",
     "InvalidRequestState",
+    "ListenHandler",
     "NotificationOptions",
+    "PromptsListChanged",
     "RequestStateBoundary",
     "RequestStateCodec",
     "RequestStateSecurity",
+    "ResourceUpdated",
+    "ResourcesListChanged",
     "Server",
     "ServerConnection",
+    "ServerEvent",
     "ServerMiddleware",
     "ServerRequestContext",
     "ServerSession",
+    "SubscriptionBus",
+    "ToolsListChanged",
     "apply_cache_hint",
     "authenticated_principal",
+    "subscribe_resource",
+    "unsubscribe_resource",
     "validate_cache_hints",
 ]
 
@@ -46,19 +67,28 @@ for _public in (
     AESGCMRequestStateCodec,
     CacheHint,
     HandlerEntry,
+    InMemorySubscriptionBus,
     InitializationOptions,
     InvalidRequestState,
+    ListenHandler,
     NotificationOptions,
+    PromptsListChanged,
     RequestStateBoundary,
     RequestStateCodec,
     RequestStateSecurity,
+    ResourceUpdated,
+    ResourcesListChanged,
     Server,
     ServerConnection,
     ServerMiddleware,
     ServerRequestContext,
     ServerSession,
+    SubscriptionBus,
+    ToolsListChanged,
     apply_cache_hint,
     authenticated_principal,
+    subscribe_resource,
+    unsubscribe_resource,
     validate_cache_hints,
 ):
     _public.__module__ = __name__

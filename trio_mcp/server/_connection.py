@@ -9,9 +9,13 @@ import attrs
 from trio_mcp._rpc._service import Connection
 
 if TYPE_CHECKING:
+    from trio_mcp._protocol._subscriptions import ServerEvent
     from trio_mcp._rpc._link import Link
     from trio_mcp.types import InitializeRequestParams, LoggingLevel
+    from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
+
+    from ._subscriptions import ListenStream
 
 
 @attrs.define(eq=False)
@@ -26,6 +30,10 @@ class ServerConnection(Connection):
       client_params: What the client said in ``initialize``.
       initialized: Whether the client has said that it is ready.
       log_level: From which level on it wants log messages; None until it said so.
+      announced: The capabilities that ``initialize`` answered, as JSON.
+      subscribed: The resources whose updates the session wants to hear of.
+      untold: Changes that it has still to hear of; `being_told` while a task sees to that.
+      streams: Subscriptions of the modern era that came on this connection.
       state: For the server author's own use.
 
     """
@@ -35,6 +43,11 @@ class ServerConnection(Connection):
     initialized: bool = False
     log_level: LoggingLevel | None = None
     session_id: str | None = None
+    announced: JsonObject = attrs.field(factory=dict)
+    subscribed: set[str] = attrs.field(factory=set)
+    untold: dict[ServerEvent, None] = attrs.field(factory=dict)
+    being_told: bool = False
+    streams: set[ListenStream] = attrs.field(factory=set)
     state: dict[str, Any] = attrs.field(factory=dict)
     _revision: Revision | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic
 
 import attrs
@@ -37,6 +37,7 @@ from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision,
 
 from ._caching import CacheHint, validate_cache_hints
 from ._capabilities import NotificationOptions, compute_capabilities
+from ._changes import Changes
 from ._context import LifespanContextT, ServerRequestContext
 from ._registry import HandlerEntry
 from ._serving import ServerServing
@@ -45,12 +46,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
 
+    from trio_mcp._protocol._subscriptions import ServerEvent
     from trio_mcp._rpc._channel import Channel
     from trio_mcp.types import Icon, ServerCapabilities
     from trio_mcp.types._base import JsonObject
 
     from ._caching import CacheableMethod
     from ._registry import NotificationHandler, RequestHandler, ServerMiddleware
+    from ._subscriptions import SubscriptionBus
 
 DRAIN_SECONDS = 1.0
 """Seconds that running handlers may still answer when the client has ended its input."""
@@ -144,6 +147,7 @@ class Server(Service, Generic[LifespanContextT]):
         self.extensions: dict[str, JsonObject] = {}
         self.get_tool_input_schema = get_tool_input_schema
         self._lifespan = lifespan
+        self._changes: Changes | None = None
         self._requests: dict[str, HandlerEntry] = {}
         self._notifications: dict[str, HandlerEntry] = {}
         self._server_info_json: dict[Revision, JsonObject] = {}
@@ -218,6 +222,37 @@ class Server(Service, Generic[LifespanContextT]):
     def get_notification_handler(self, method: str) -> HandlerEntry | None:
         """Find what takes a notification."""
         return self._notifications.get(method)
+
+    # What changes
+
+    def serve_changes(self, bus: SubscriptionBus) -> None:
+        """Take events to clients of both eras from now on: from the next run on.
+
+        Sessions of the older era hear of what is published on the bus; of an updated resource
+        if they subscribed to it by `subscribe_resource`. Modern clients listen through a
+        `ListenHandler` for the same bus.
+
+        Args:
+          bus: Where events go to and come from.
+
+        """
+        self._changes = Changes(bus)
+
+    def announce(self, event: ServerEvent) -> None:
+        """Have clients told an event soon, once, however often it is announced meanwhile.
+
+        May be called at any time and from any thread. Nobody is told while the server does
+        not run, nor without `serve_changes`.
+        """
+        if self._changes is not None:
+            self._changes.announce(event)
+
+    async def publish(self, event: ServerEvent) -> None:
+        """Tell clients an event now: hand it to the bus of `serve_changes`."""
+        if self._changes is None:
+            await trio.lowlevel.checkpoint()
+        else:
+            await self._changes.publish(event)
 
     # What the server says of itself
 
@@ -295,14 +330,17 @@ class Server(Service, Generic[LifespanContextT]):
         raise_exceptions: bool = False,
     ) -> AsyncGenerator[ServerServing, None]:
         """Enter the lifespan; yields what carriers hand requests to, until the block ends."""
+        changes = self._changes
         async with self._lifespan(self) as lifespan_context:
             serving = ServerServing(
                 self, lifespan_context, initialization_options, raise_exceptions=raise_exceptions
             )
-            try:
-                yield serving
-            finally:
-                await serving.stop()
+            tell = nullcontext() if changes is None else changes.run(serving.connections)
+            async with tell:
+                try:
+                    yield serving
+                finally:
+                    await serving.stop()
 
     async def run(
         self,

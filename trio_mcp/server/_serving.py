@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
+import trio
 
 from trio_mcp._codec import DecodeError, decode, encode
 from trio_mcp._protocol._handshake import choose_handshake_revision
@@ -53,7 +54,14 @@ RESOURCE_NOT_FOUND_IN_OLDER_ERA: Final = -32002
 class ServerServing(Serving):
     """One run of a `Server`, between entering its lifespan and leaving it."""
 
-    __slots__ = ("__weakref__", "_lifespan_context", "_options", "_server", "raise_exceptions")
+    __slots__ = (
+        "__weakref__",
+        "_lifespan_context",
+        "_options",
+        "_server",
+        "connections",
+        "raise_exceptions",
+    )
 
     def __init__(
         self,
@@ -67,17 +75,33 @@ class ServerServing(Serving):
         self._lifespan_context = lifespan_context
         self._options = options
         self.raise_exceptions = raise_exceptions
+        self.connections: set[ServerConnection] = set()
 
     # Connections
 
     def connect(self, link: Link | None) -> ServerConnection:
         """See `Serving.connect`."""
-        return ServerConnection(link)
+        connection = ServerConnection(link)
+        self.connections.add(connection)
+        return connection
 
     def disconnect(self, connection: Connection) -> None:
         """See `Serving.disconnect`."""
         assert isinstance(connection, ServerConnection)
         connection.link = None
+        self.connections.discard(connection)
+
+    def ending(self, connection: Connection) -> None:
+        """See `Serving.ending`."""
+        assert isinstance(connection, ServerConnection)
+        for stream in list(connection.streams):
+            stream.end()
+
+    async def stop(self) -> None:
+        """See `Serving.stop`. It does not wait for the streams to end."""
+        for connection in self.connections:
+            self.ending(connection)
+        await trio.lowlevel.checkpoint()
 
     # Requests
 
@@ -125,7 +149,10 @@ class ServerServing(Serving):
             raise _in_older_words(exc, exchange) from exc
         if exchange.method == "logging/setLevel":
             exchange.connection.log_level = exchange.params["level"]
-        return self._finish(exchange, result)
+        answer = self._finish(exchange, result)
+        if exchange.method == "initialize":
+            exchange.connection.announced = answer.get("capabilities") or {}
+        return answer
 
     def _context_for(self, exchange: Exchange) -> ServerRequestContext[Any, Any]:
         accepted = exchange.accepted

@@ -130,7 +130,7 @@ class ServerSession:
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
         """Tell the caller how far the work is; nothing is sent if it did not ask."""
-        if self._exchange is not None:
+        if self._exchange is not None and not self._is_subscription:
             await self._exchange.report_progress(progress, total, message)
 
     async def send_progress_notification(
@@ -173,7 +173,14 @@ class ServerSession:
             params["logger"] = logger
         await self._notify("notifications/message", params)
 
+    @property
+    def _is_subscription(self) -> bool:
+        # Neither progress nor log messages travel on a subscription.
+        return self._exchange is not None and self._exchange.method == "subscriptions/listen"
+
     def _wants_log(self, level: LoggingLevel) -> bool:
+        if self._is_subscription:
+            return False
         accepted = None if self._exchange is None else self._exchange.accepted
         if self._revision.is_modern:
             threshold = None if accepted is None else accepted.log_level

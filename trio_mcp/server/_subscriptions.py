@@ -1,0 +1,328 @@
+"""Serving ``subscriptions/listen``: what the server publishes goes to all who listen."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import attrs
+import trio
+
+from trio_mcp._codec import encode
+from trio_mcp._protocol._refusals import invalid_request, method_not_found
+from trio_mcp._protocol._subscriptions import (
+    ACKNOWLEDGED,
+    Selection,
+    can_subscribe,
+    honor,
+    write_event,
+)
+from trio_mcp.errors import MCPError
+from trio_mcp.types import (
+    INTERNAL_ERROR,
+    SUBSCRIPTION_ID_META_KEY,
+    EmptyResult,
+    SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenResult,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trio_mcp._protocol._subscriptions import ServerEvent
+    from trio_mcp._rpc._exchange import Exchange
+    from trio_mcp.types import (
+        SubscribeRequestParams,
+        SubscriptionFilter,
+        SubscriptionsListenRequestParams,
+        UnsubscribeRequestParams,
+    )
+    from trio_mcp.types._base import JsonObject
+
+    from ._connection import ServerConnection
+    from ._context import ServerRequestContext
+
+    Covers = Callable[[str, str], bool]
+
+logger: Final = logging.getLogger("trio_mcp.server")
+
+MAX_SUBSCRIBED: Final = 1_024
+"""URIs that one session of the older era may subscribe to."""
+
+_LIMIT_REACHED: Final = "Subscription limit reached"
+
+
+class SubscriptionBus(Protocol):
+    """Takes what has changed to all who want to know, also in other processes if it likes.
+
+    One bus may serve several servers. A bus over Redis, say, publishes to its channel, and
+    tells its listeners what arrives from there.
+    """
+
+    async def publish(self, event: ServerEvent) -> None:
+        """Tell an event to every listener."""
+        ...
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        """Have a function called with each event, in the order in which they were published.
+
+        The listeners of this package do not raise, return at once and may be called from any
+        thread.
+
+        Returns:
+          What takes it back; it may be called more than once.
+
+        """
+        ...
+
+
+class InMemorySubscriptionBus:
+    """A bus within this process: publishing calls the listeners one after the other."""
+
+    def __init__(self) -> None:
+        # A function may be there more than once, so each subscription is an object of its own.
+        self._listeners: dict[object, Callable[[ServerEvent], None]] = {}
+
+    async def publish(self, event: ServerEvent) -> None:
+        """Tell an event to every listener; one that raises is logged, and the next one told.
+
+        Cancellation:
+          All have been told, or none.
+
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        for listener in list(self._listeners.values()):
+            try:
+                listener(event)
+            except Exception:
+                logger.exception("A listener of a subscription bus failed")
+        # A burst of events gives the streams their turn in between.
+        await trio.lowlevel.cancel_shielded_checkpoint()
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        """See `SubscriptionBus.subscribe`."""
+        subscription = object()
+        self._listeners[subscription] = listener
+
+        def unsubscribe() -> None:
+            self._listeners.pop(subscription, None)
+
+        return unsubscribe
+
+
+@attrs.define(eq=False)
+class ListenStream:
+    """One subscription: the events that wait to be sent, and how it ends.
+
+    What belongs to it is touched only in the run of Trio that serves it; `deliver` and `end`
+    may be called from anywhere.
+    """
+
+    _selection: Selection
+    _covers: Covers | None
+    _room: int
+    overflowed: bool = False
+    sending: trio.CancelScope = attrs.field(factory=trio.CancelScope)
+    _ended: bool = False
+    _events: deque[ServerEvent] = attrs.field(factory=deque)
+    _changed: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
+    _run: trio.lowlevel.TrioToken = attrs.field(factory=trio.lowlevel.current_trio_token)
+
+    def deliver(self, event: ServerEvent) -> None:
+        """Take an event of the bus."""
+        if self._selection.tells(event, self._covers):
+            call_in(self._run, self._append, event)
+
+    def end(self) -> None:
+        """Send what waits, and then the end."""
+        call_in(self._run, self._end)
+
+    def _append(self, event: ServerEvent) -> None:
+        if self._ended:
+            return
+        if len(self._events) < self._room:
+            self._events.append(event)
+            self._changed.unpark_all()
+        else:
+            # Whoever does not read is not waited for: events are lost from here on, so the
+            # subscription ends, and its client is told that it was not in good order.
+            self.overflowed = self._ended = True
+            self._events.clear()
+            self.sending.cancel(reason="the client of a subscription does not read")
+
+    def _end(self) -> None:
+        self._ended = True
+        self._changed.unpark_all()
+
+    async def next(self) -> ServerEvent | None:
+        """Wait for an event; None at the end."""
+        while not self._events:
+            if self._ended:
+                return None
+            await self._changed.park()
+        return self._events.popleft()
+
+
+class ListenHandler:
+    """Serves ``subscriptions/listen``, as ``on_subscriptions_listen`` of a `Server`.
+
+    A subscription begins with an acknowledgement of what will be told: of what was asked for,
+    the part that the server's capabilities announce. It goes on until its client ends it, the
+    server stops or `close` is called, and then ends with a result.
+
+    Args:
+      bus: Where events come from.
+      max_subscriptions: How many there may be at the same time; more are refused.
+      max_buffered_events: How many events may wait for a client that does not read. With one
+          more its subscription ends with an error.
+      covers: Whether a URI that was subscribed to (the first argument) stands for another
+          one (the second) as well. When None each stands for itself alone.
+
+    """
+
+    def __init__(
+        self,
+        bus: SubscriptionBus,
+        *,
+        max_subscriptions: int = 1024,
+        max_buffered_events: int = 1024,
+        covers: Covers | None = None,
+    ) -> None:
+        self._bus = bus
+        self._max_subscriptions = max_subscriptions
+        self._max_buffered_events = max_buffered_events
+        self._covers = covers
+        self._streams: set[ListenStream] = set()
+
+    async def __call__(
+        self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
+        """Serve one subscription, until its end.
+
+        Raises:
+          MCPError: -32601 if the server announces no changes at all, -32603 if there are too
+              many subscriptions, or if this one's client does not read.
+
+        """
+        exchange = ctx.exchange
+        if exchange is None or not exchange.accepted.revision.has_subscription_streams:
+            raise invalid_request("subscriptions/listen is a request of protocol 2026-07-28")
+        honored = _honor(ctx, params.notifications)
+        if len(self._streams) >= self._max_subscriptions:
+            raise MCPError(INTERNAL_ERROR, _LIMIT_REACHED)
+        result = SubscriptionsListenResult(
+            meta={**ctx.server.server_info_stamp, SUBSCRIPTION_ID_META_KEY: exchange.id}
+        )
+        stream = ListenStream(Selection.of(honored), self._covers, self._max_buffered_events)
+        # From here on, so that nothing is missed while the acknowledgement is on its way.
+        unsubscribe = self._bus.subscribe(stream.deliver)
+        connection: ServerConnection = exchange.connection
+        self._streams.add(stream)
+        connection.streams.add(stream)
+        try:
+            with stream.sending:
+                await _acknowledge(exchange, honored)
+                exchange.end_of_stream = encode(result, exchange.accepted.revision)
+                await _send_events(exchange, stream)
+        finally:
+            self._streams.discard(stream)
+            connection.streams.discard(stream)
+            _unsubscribe(unsubscribe)
+        if stream.overflowed:
+            raise MCPError(
+                INTERNAL_ERROR,
+                f"More than {self._max_buffered_events} events wait for this subscription: "
+                "listen again, and ask anew for what has changed",
+            )
+        return result
+
+    def close(self) -> None:
+        """End all subscriptions, in good order. May be called from any thread.
+
+        Each still sends the events that wait, and then its result; this does not wait for it.
+        """
+        for stream in list(self._streams):
+            stream.end()
+
+
+def _honor(ctx: ServerRequestContext[Any, Any], wanted: SubscriptionFilter) -> SubscriptionFilter:
+    server = ctx.server
+    capabilities = server.get_capabilities(protocol_version=ctx.protocol_version)
+    # Extensions may have notifications of their own, for which a filter has further keys.
+    if not can_subscribe(capabilities) and not server.extensions:
+        raise method_not_found("subscriptions/listen")
+    return honor(wanted, capabilities)
+
+
+async def _acknowledge(exchange: Exchange, honored: SubscriptionFilter) -> None:
+    params = SubscriptionsAcknowledgedNotificationParams(
+        notifications=honored, meta={SUBSCRIPTION_ID_META_KEY: exchange.id}
+    )
+    await exchange.notify(ACKNOWLEDGED, encode(params, exchange.accepted.revision))
+
+
+async def _send_events(exchange: Exchange, stream: ListenStream) -> None:
+    meta: JsonObject = {SUBSCRIPTION_ID_META_KEY: exchange.id}
+    while (event := await stream.next()) is not None:
+        method, params = write_event(event)
+        await exchange.notify(method, {**params, "_meta": meta})
+
+
+def _unsubscribe(unsubscribe: Callable[[], None]) -> None:
+    try:
+        unsubscribe()
+    except Exception:
+        logger.exception("A subscription bus failed to unsubscribe a listener")
+
+
+def call_in(run: trio.lowlevel.TrioToken, function: Callable[..., None], *args: Any) -> None:
+    """Call a function in a run of Trio: at once if this is the one, soon otherwise.
+
+    Does nothing when that run is over.
+    """
+    try:
+        here = trio.lowlevel.current_trio_token()
+    except RuntimeError:
+        here = None
+    if here is run:
+        function(*args)
+        return
+    with suppress(trio.RunFinishedError):
+        run.run_sync_soon(function, *args)
+
+
+# The older era: a session subscribes to each resource by a request of its own.
+
+
+async def subscribe_resource(
+    ctx: ServerRequestContext[Any, Any], params: SubscribeRequestParams
+) -> EmptyResult:
+    """Serve ``resources/subscribe``, as ``on_subscribe_resource``, for `Server.serve_changes`.
+
+    Raises:
+      MCPError: -32603 if the session has subscribed to `MAX_SUBSCRIBED` others already.
+
+    """
+    await trio.lowlevel.checkpoint()
+    subscribed = _subscribed(ctx)
+    if params.uri not in subscribed and len(subscribed) >= MAX_SUBSCRIBED:
+        raise MCPError(INTERNAL_ERROR, _LIMIT_REACHED)
+    subscribed.add(params.uri)
+    return EmptyResult()
+
+
+async def unsubscribe_resource(
+    ctx: ServerRequestContext[Any, Any], params: UnsubscribeRequestParams
+) -> EmptyResult:
+    """Serve ``resources/unsubscribe``; what was not subscribed to is no mistake."""
+    await trio.lowlevel.checkpoint()
+    _subscribed(ctx).discard(params.uri)
+    return EmptyResult()
+
+
+def _subscribed(ctx: ServerRequestContext[Any, Any]) -> set[str]:
+    assert ctx.exchange is not None
+    connection: ServerConnection = ctx.exchange.connection
+    return connection.subscribed
