@@ -209,13 +209,25 @@ def test_null_is_read_as_absent_where_absent_is_allowed():
     assert tool == types.Tool(name="add", input_schema={})
 
 
-def test_raw_json_is_passed_on():
+def test_raw_json_is_passed_on_when_read_and_copied_when_written():
     arguments = {"deep": [{"a": 1.0, "b": None}]}
     params = decode(
         types.CallToolRequestParams, {"name": "x", "arguments": arguments}, LATEST_MODERN
     )
     assert params.arguments is arguments
-    assert encode(params, LATEST_MODERN)["arguments"] is arguments
+    written = encode(params, LATEST_MODERN)["arguments"]
+    assert written == arguments
+    assert written["deep"][0] is not arguments["deep"][0]
+
+
+@pytest.mark.parametrize("value", [b"x", {1}, float("inf"), {1: 2}, object(), "\udc80"])
+def test_raw_json_that_is_none_is_refused_with_its_path(value):
+    result = types.CallToolResult(content=[], structured_content={"a": [value]})
+    with pytest.raises((TypeError, ValueError), match=r"structured_content\.a\[0\]"):
+        encode(result, LATEST_MODERN)
+    result = types.CallToolResult(content=[], meta={"com.example/x": value})
+    with pytest.raises((TypeError, ValueError)):
+        encode(result, LATEST_MODERN)
 
 
 # Unknown members.

@@ -388,6 +388,28 @@ async def test_a_handler_that_returns_no_result_is_a_defect(autojump_clock, capl
     assert "not str" in caplog.text
 
 
+@BOTH_ERAS
+@pytest.mark.parametrize(
+    "result", [{"x": b"bytes"}, {"x": {1, 2}}, {1: "x"}, {"x": float("nan")}, {"x": "\ud800"}]
+)
+async def test_a_result_that_is_no_json_is_a_defect_of_the_handler(
+    autojump_clock, mode, result, caplog
+):
+    async def raw(ctx, params):
+        return result
+
+    async def typed(ctx, params):
+        return CallToolResult(content=[], structured_content=result)
+
+    for handler in (raw, typed):
+        async with Client(Server("me", on_call_tool=handler), mode=mode) as client:
+            with pytest.raises(MCPError, match="Internal server error"):
+                await client.call_tool("x")
+        (record,) = [each for each in caplog.records if each.levelname == "ERROR"]
+        assert record.exc_info is not None
+        caplog.clear()
+
+
 # Middleware and lifespan
 
 

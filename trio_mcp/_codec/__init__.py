@@ -16,14 +16,17 @@ if TYPE_CHECKING:
     from ._envelope import Batch as Batch
     from ._envelope import Frame as Frame
     from ._envelope import Malformed as Malformed
+    from ._envelope import dump_lines as dump_lines
     from ._envelope import dump_message as dump_message
     from ._envelope import message_to_json as message_to_json
     from ._envelope import parse_frame as parse_frame
     from ._envelope import parse_message as parse_message
     from ._json import JsonError as JsonError
+    from ._json import SharedArray as SharedArray
     from ._json import checked_copy as checked_copy
     from ._json import dumps as dumps
     from ._json import loads as loads
+    from ._json import unshared as unshared
     from ._lines import LineSplitter as LineSplitter
 
 __all__ = [
@@ -33,8 +36,10 @@ __all__ = [
     "JsonError",
     "LineSplitter",
     "Malformed",
+    "SharedArray",
     "checked_copy",
     "decode",
+    "dump_lines",
     "dump_message",
     "dumps",
     "encode",
@@ -42,6 +47,7 @@ __all__ = [
     "message_to_json",
     "parse_frame",
     "parse_message",
+    "unshared",
 ]
 
 if not TYPE_CHECKING:
@@ -54,8 +60,10 @@ if not TYPE_CHECKING:
             "JsonError": "._json",
             "LineSplitter": "._lines",
             "Malformed": "._envelope",
+            "SharedArray": "._json",
             "checked_copy": "._json",
             "decode": "._converter",
+            "dump_lines": "._envelope",
             "dump_message": "._envelope",
             "dumps": "._json",
             "encode": "._converter",
@@ -63,5 +71,6 @@ if not TYPE_CHECKING:
             "message_to_json": "._envelope",
             "parse_frame": "._envelope",
             "parse_message": "._envelope",
+            "unshared": "._json",
         },
     )

@@ -6,7 +6,8 @@ read all the same: into the attribute if it fits, else into ``extra``, where unk
 are kept, too. Only the words of 2026-07-28 that would mean something to us (``resultType``,
 ``ttlMs``, ``cacheScope``) are kept in ``extra`` when an older peer sends them.
 
-Raw JSON (schemas, arguments, structured content, ``_meta``) is passed on, not copied.
+Raw JSON (schemas, arguments, structured content, ``_meta``) is passed on when it is read, and
+copied and checked to be JSON when it is written.
 
 Functions for a class are made when it is first met (`_generate`). They are the hooks of the
 revision's converter, so a hook that is registered there for another type is honoured.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
 import attrs
 
-from trio_mcp._codec._json import JsonError, dumps, loads
+from trio_mcp._codec._json import JsonError, dumps, dumps_lines, loads
 from trio_mcp.types import (
     INVALID_REQUEST,
     PARSE_ERROR,
@@ -137,6 +137,16 @@ def dump_message(message: JSONRPCMessage) -> bytes:
 
     """
     return dumps(message_to_json(message))
+
+
+def dump_lines(messages: list[JSONRPCMessage]) -> bytes:
+    """Write messages, each as one line with its line feed.
+
+    Raises:
+      TypeError, ValueError: as `dumps`.
+
+    """
+    return dumps_lines([message_to_json(message) for message in messages])
 
 
 def _parse_call(value: JsonObject) -> JSONRPCRequest | JSONRPCNotification | Malformed:

@@ -16,6 +16,7 @@ from trio_mcp.types._base import UNSET
 
 from . import _strict
 from ._decode_error import DecodeError
+from ._json import checked_copy
 from ._shapes import Field, Items, Plain, Shape, Words
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class _Source:
         self.lines = [head]
         self.names: dict[str, Any] = {
             "DecodeError": DecodeError,
+            "checked_copy": checked_copy,
             **{name: getattr(_strict, name) for name in _strict.__all__},
         }
         self._indent = 1
@@ -267,7 +269,7 @@ def make_encoder(cls: Any, fields: list[Field], revision: Revision, make_hook: H
         if not _is_foreign(field, revision):
             _write_field(source, number, field, cls, revision, make_hook)
     with source.block("if o.extra:"), source.block("for k, w in o.extra.items():"):
-        source.add("d.setdefault(k, w)")
+        source.add("d.setdefault(k, checked_copy(w, k))")
     if _needs_result_type(cls, fields, revision):
         source.add('d.setdefault("resultType", "complete")')
     source.add("return d")
@@ -335,7 +337,12 @@ def _convert(source: _Source, number: int, field: Field, where: str, make_hook: 
             source.add(f"x = encode_word(x, {words!r}, {where!r})")
         return
     kind = shape.kind if isinstance(shape, Plain) else None
-    if kind == "any":
+    if kind in ("any", "object"):
+        # JSON that user code made: nothing else can be wrong about what is written here.
+        if kind == "object":
+            with source.block("if x.__class__ is not dict:"):
+                source.add(f"x = encode_object(x, {where!r})")
+        source.add(f"x = checked_copy(x, {where!r})")
         return
     if kind == "number":
         with source.block("if x.__class__ is not int:"):

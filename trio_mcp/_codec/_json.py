@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec.json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trio_mcp.types._base import JsonValue
 
 MAX_JSON_DEPTH: Final = 100
@@ -37,6 +39,7 @@ class JsonError(ValueError):
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+_encode_lines = msgspec.json.Encoder().encode_lines
 
 
 def loads(data: bytes | str) -> JsonValue:
@@ -70,8 +73,17 @@ def dumps(value: JsonValue) -> bytes:
       ValueError: if it nests too deep, or holds a lone surrogate or an endless integer.
 
     """
+    return _written(_encode, value)
+
+
+def dumps_lines(values: list[JsonValue]) -> bytes:
+    """Write JSON values as `dumps` does, each followed by a line feed."""
+    return _written(_encode_lines, values)
+
+
+def _written(encode: Callable[[Any], bytes], value: JsonValue) -> bytes:
     try:
-        return _encode(value)
+        return encode(value)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
 
@@ -96,6 +108,25 @@ def checked_copy(value: object, where: str) -> JsonValue:
     except _Refused as refused:
         path = where + "".join(reversed(refused.path))
         raise refused.kind(f"{path}: {refused.reason}") from None
+
+
+class SharedArray(tuple[Any, ...]):
+    """A checked array that many results hold, such as a list of tools until it changes.
+
+    It is written as it is. Whoever hands it on inside this process makes a copy first, by
+    `unshared`.
+    """
+
+    __slots__ = ()
+
+
+def unshared(value: dict[str, Any]) -> dict[str, Any]:
+    """Give an object whose members nobody else holds."""
+    for name, member in value.items():
+        if member.__class__ is SharedArray:
+            # Writing and reading it again is twice as fast as copying it.
+            return {**value, name: loads(dumps(member))}
+    return value
 
 
 _TOO_DEEP: Final = f"nested deeper than {MAX_JSON_DEPTH} levels"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from . import _strict
 from ._decode_error import DecodeError
+from ._json import checked_copy
 from ._strict import encode_object, mistaken, wrong
 
 if TYPE_CHECKING:
@@ -46,8 +47,12 @@ def _decode_meta(value: Any) -> Any:
     }
 
 
+def _encode_object(value: Any, where: str) -> Any:
+    return checked_copy(encode_object(value, where), where)
+
+
 def _encode_meta(value: Any, where: str) -> Any:
-    meta = value if value.__class__ is dict else encode_object(value, where)
+    meta = _encode_object(value, where)
     if "progress_token" not in meta:
         return meta
     return {
@@ -106,7 +111,7 @@ PLAIN_DECODERS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 PLAIN_ENCODERS: Final[dict[str, Callable[[Any, str], Any]]] = {
-    "any": _as_is,
+    "any": checked_copy,
     "string": _strict.encode_text,
     "integer": _strict.encode_integer,
     "number": _strict.encode_number,
@@ -114,6 +119,6 @@ PLAIN_ENCODERS: Final[dict[str, Callable[[Any, str], Any]]] = {
         value if isinstance(value, bool) else _strict.encode_bool(value, where)
     ),
     "id": _strict.encode_id,
-    "object": encode_object,
+    "object": _encode_object,
     "meta": _encode_meta,
 }

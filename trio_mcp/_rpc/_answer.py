@@ -11,7 +11,6 @@ from trio_mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCRespo
 from ._calls import logger
 
 if TYPE_CHECKING:
-    from trio_mcp.types._base import JsonObject
 
     from ._exchange import Exchange
     from ._service import Serving
@@ -22,10 +21,10 @@ INTERNAL_ERROR_TEXT = "Internal server error"
 async def answer(serving: Serving, exchange: Exchange) -> JSONRPCResponse | JSONRPCError:
     """Carry out an accepted request and make its answer.
 
-    Whatever the handler raises is answered; what it returns is checked to be JSON.
+    Whatever the handler raises is answered.
     """
     try:
-        result: JsonObject = checked_copy(await serving.handle(exchange), "result")
+        result = await serving.handle(exchange)
     except Exception as exc:
         if serving.raise_exceptions and not isinstance(exc, MCPError):
             raise

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import attrs
 import trio
+
+from trio_mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCResponse
 
 from ._nursery import finish_within
 
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from trio_mcp.types import JSONRPCMessage
 
     from ._channel import Channel
+
+logger: Final = logging.getLogger("trio_mcp")
 
 NOTICE_TIMEOUT: Final = 0.5
 """Seconds that leaving a connection waits for notices (of cancellation) to be written."""
@@ -129,10 +134,34 @@ class Outbox:
                 outgoing.on_written = None
         if messages:
             self._mid_frame = True
-            await self._channel.send(messages)
+            try:
+                await self._channel.send(messages)
+            except (TypeError, ValueError):
+                await self._send_one_by_one(messages)
             self._mid_frame = False
         for outgoing in taken:
             if outgoing.on_written is not None:
                 outgoing.on_written()
         if self._room:
             self._room.unpark_all()
+
+    async def _send_one_by_one(self, messages: list[JSONRPCMessage]) -> None:
+        # One of them is no JSON, so none was sent. Almost all that user code hands over is
+        # checked before it gets here; what is not (a lone surrogate in a typed text) must
+        # not harm the others.
+        for message in messages:
+            try:
+                await self._channel.send([message])
+            except (TypeError, ValueError) as exc:
+                logger.error("A message cannot be written as JSON: %s", exc)  # noqa: TRY400
+                substitute = _substitute(message)
+                if substitute is not None:
+                    await self._channel.send([substitute])
+
+
+def _substitute(message: JSONRPCMessage) -> JSONRPCMessage | None:
+    # Whoever waits for an answer gets one.
+    if isinstance(message, (JSONRPCResponse, JSONRPCError)):
+        error = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
+        return JSONRPCError(id=message.id, error=error)
+    return None

@@ -71,6 +71,8 @@ class Serving(ABC):
     async def handle(self, exchange: Exchange) -> JsonObject:
         """Carry out an accepted request and return its result.
 
+        The result is JSON, checked, and the caller's own, but for `SharedArray` in its members.
+
         Raises:
           MCPError: with the error to answer. Any other exception is a defect of the handler:
               it is logged, and the peer hears only that there was one.

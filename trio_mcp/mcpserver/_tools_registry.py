@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import trio
 
+from trio_mcp._codec import SharedArray
 from trio_mcp.errors import MCPError, ToolError
 from trio_mcp.server import ToolsListChanged
 from trio_mcp.types import (
@@ -205,7 +206,7 @@ class ServesTools(ServingBase[LifespanResultT]):
         revision = revision_of(ctx)
         listing = self._tools.listing(revision, lambda tool: tool.to_json(revision))
         page, next_cursor = listing.page(params.cursor, self._list_page_size)
-        result: JsonObject = {"tools": page}
+        result: JsonObject = {"tools": SharedArray(page)}
         if next_cursor is not None:
             result["nextCursor"] = next_cursor
         return result

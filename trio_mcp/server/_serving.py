@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
-from trio_mcp._codec import DecodeError, decode, encode
+from trio_mcp._codec import DecodeError, SharedArray, checked_copy, decode, encode
 from trio_mcp._protocol._handshake import choose_handshake_revision
 from trio_mcp._protocol._ladder import Accepted, accept_request
 from trio_mcp._protocol._refusals import invalid_params, method_not_found
@@ -146,6 +146,8 @@ class ServerServing(Serving):
         except MCPError as exc:
             if exchange.method == "initialize":
                 exchange.connection.forget_handshake()
+            if not _has_older_words(exc, exchange):
+                raise
             raise _in_older_words(exc, exchange) from exc
         if exchange.method == "logging/setLevel":
             exchange.connection.log_level = exchange.params["level"]
@@ -249,7 +251,12 @@ def _to_json(result: HandlerResult, revision: Revision) -> JsonObject:
     if isinstance(result, WireModel):
         return encode(result, revision)
     if isinstance(result, dict):
-        return dict(result)
+        return {
+            name: member
+            if member.__class__ is SharedArray
+            else checked_copy({name: member}, "result")[name]
+            for name, member in result.items()
+        }
     dump = getattr(result, "model_dump", None)
     if dump is None:
         raise TypeError(
@@ -275,13 +282,17 @@ def _error_of(exc: MCPServerError, exchange: Exchange) -> MCPError:
 
 def _in_older_words(error: MCPError, exchange: Exchange) -> MCPError:
     # Until 2025-11-25 a missing resource had a code of its own (resources, error handling).
+    if _has_older_words(error, exchange):
+        return MCPError(RESOURCE_NOT_FOUND_IN_OLDER_ERA, error.message, error.data)
+    return error
+
+
+def _has_older_words(error: MCPError, exchange: Exchange) -> bool:
     data: Any = error.data
-    if (
+    return (
         exchange.method == "resources/read"
         and exchange.accepted.revision.has_handshake
         and error.code == INVALID_PARAMS
         and isinstance(data, dict)
         and "uri" in data
-    ):
-        return MCPError(RESOURCE_NOT_FOUND_IN_OLDER_ERA, error.message, data)
-    return error
+    )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import trio
 
-from trio_mcp._codec import checked_copy
+from trio_mcp._codec import checked_copy, unshared
 from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._protocol._refusals import method_not_found
 from trio_mcp._rpc._answer import error_for
@@ -102,9 +102,8 @@ class DirectLink(Link):
             with exchange.scope:
                 result = await _run_in_own_context(serving.handle(exchange))
                 if not self._closed:
-                    copied = checked_copy(result, "result")
                     await trio.lowlevel.cancel_shielded_checkpoint()
-                    return cast("JsonObject", copied)
+                    return unshared(result)
         except Exception as exc:
             if serving.raise_exceptions and not isinstance(exc, MCPError):
                 raise

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from trio_mcp._codec._envelope import dump_message, parse_line
+from trio_mcp._codec._envelope import dump_lines, parse_line
 from trio_mcp._codec._lines import MAX_LINE_SIZE, LineSplitter
 from trio_mcp._rpc._channel import Channel
 from trio_mcp._rpc._nursery import finish_within
@@ -88,10 +88,7 @@ class LineChannel(Channel):
           TypeError, ValueError: if a message holds what JSON cannot say; nothing is sent.
 
         """
-        parts: list[bytes] = []
-        for message in messages:
-            parts += (dump_message(message), b"\n")
-        await self._send_stream.send_all(b"".join(parts))
+        await self._send_stream.send_all(dump_lines(messages))
 
     async def aclose(self) -> None:
         """Close both streams, within `CLOSE_TIMEOUT` seconds each, also when cancelled."""
