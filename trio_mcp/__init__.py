@@ -33,13 +33,21 @@ if TYPE_CHECKING:
     from trio_mcp.errors import ResourceNotFoundError as ResourceNotFoundError
     from trio_mcp.errors import ToolError as ToolError
     from trio_mcp.errors import UrlElicitationRequiredError as UrlElicitationRequiredError
+    from trio_mcp.mcpserver import AcceptedElicitation as AcceptedElicitation
     from trio_mcp.mcpserver import AssistantMessage as AssistantMessage
     from trio_mcp.mcpserver import Audio as Audio
+    from trio_mcp.mcpserver import CancelledElicitation as CancelledElicitation
     from trio_mcp.mcpserver import Context as Context
+    from trio_mcp.mcpserver import DeclinedElicitation as DeclinedElicitation
+    from trio_mcp.mcpserver import Elicit as Elicit
+    from trio_mcp.mcpserver import ElicitationResult as ElicitationResult
     from trio_mcp.mcpserver import Image as Image
     from trio_mcp.mcpserver import InvalidUriTemplate as InvalidUriTemplate
+    from trio_mcp.mcpserver import ListRoots as ListRoots
     from trio_mcp.mcpserver import MCPServer as MCPServer
     from trio_mcp.mcpserver import Message as Message
+    from trio_mcp.mcpserver import Resolve as Resolve
+    from trio_mcp.mcpserver import Sample as Sample
     from trio_mcp.mcpserver import UriTemplate as UriTemplate
     from trio_mcp.mcpserver import UserMessage as UserMessage
     from trio_mcp.server import Server as Server
@@ -128,6 +136,7 @@ if TYPE_CHECKING:
     from trio_mcp.types import UnsubscribeRequest as UnsubscribeRequest
 
 __all__ = [
+    "AcceptedElicitation",
     "Annotations",
     "AssistantMessage",
     "Audio",
@@ -135,6 +144,7 @@ __all__ = [
     "BlobResourceContents",
     "CallToolRequest",
     "CallToolResult",
+    "CancelledElicitation",
     "Client",
     "ClientCapabilities",
     "ClientNotification",
@@ -149,8 +159,11 @@ __all__ = [
     "CreateMessageRequest",
     "CreateMessageResult",
     "CreateMessageResultWithTools",
+    "DeclinedElicitation",
     "DiscoverResult",
+    "Elicit",
     "ElicitResult",
+    "ElicitationResult",
     "EmbeddedResource",
     "ErrorData",
     "GetPromptRequest",
@@ -175,6 +188,7 @@ __all__ = [
     "ListPromptsResult",
     "ListResourcesRequest",
     "ListResourcesResult",
+    "ListRoots",
     "ListToolsResult",
     "LoggingLevel",
     "LoggingMessageNotification",
@@ -194,6 +208,7 @@ __all__ = [
     "ReadResourceRequest",
     "ReadResourceResult",
     "RequestTimeout",
+    "Resolve",
     "Resource",
     "ResourceError",
     "ResourceLink",
@@ -203,6 +218,7 @@ __all__ = [
     "ResourcesCapability",
     "Role",
     "RootsCapability",
+    "Sample",
     "SamplingCapability",
     "SamplingContent",
     "SamplingContextCapability",
@@ -258,13 +274,21 @@ _HOMES = {
     "ResourceNotFoundError": "trio_mcp.errors",
     "ToolError": "trio_mcp.errors",
     "UrlElicitationRequiredError": "trio_mcp.errors",
+    "AcceptedElicitation": "trio_mcp.mcpserver",
     "AssistantMessage": "trio_mcp.mcpserver",
     "Audio": "trio_mcp.mcpserver",
+    "CancelledElicitation": "trio_mcp.mcpserver",
     "Context": "trio_mcp.mcpserver",
+    "DeclinedElicitation": "trio_mcp.mcpserver",
+    "Elicit": "trio_mcp.mcpserver",
+    "ElicitationResult": "trio_mcp.mcpserver",
     "Image": "trio_mcp.mcpserver",
     "InvalidUriTemplate": "trio_mcp.mcpserver",
+    "ListRoots": "trio_mcp.mcpserver",
     "MCPServer": "trio_mcp.mcpserver",
     "Message": "trio_mcp.mcpserver",
+    "Resolve": "trio_mcp.mcpserver",
+    "Sample": "trio_mcp.mcpserver",
     "UriTemplate": "trio_mcp.mcpserver",
     "UserMessage": "trio_mcp.mcpserver",
     "Server": "trio_mcp.server",

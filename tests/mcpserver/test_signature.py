@@ -11,6 +11,7 @@ import pydantic
 import pytest
 
 from trio_mcp.errors import InvalidSignature
+from trio_mcp.mcpserver._resolve import Resolve
 from trio_mcp.mcpserver._signature import (
     ArgumentsError,
     callable_docstring,
@@ -29,10 +30,6 @@ class Ctx(Generic[T]):
 
 class OwnCtx(Ctx[int]):
     pass
-
-
-class Marker:
-    __trio_mcp_resolver__ = True
 
 
 @attrs.define
@@ -284,13 +281,13 @@ def test_what_a_partial_has_bound_is_not_published() -> None:
 
 
 def test_resolved_parameters_are_left_out_and_listed() -> None:
-    marker = Marker()
+    marker = Resolve(lambda: "yes")
 
     def use(value: int, answer: Annotated[str, marker]) -> None: ...
 
     signature = read(use)
     assert list(signature.schema["properties"]) == ["value"]
-    assert signature.resolved == {"answer": marker}
+    assert signature.resolved["answer"].resolve is marker
 
 
 def test_skipped_parameters() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from trio_mcp.errors import InvalidSignature
 from trio_mcp.mcpserver._context import Context
+from trio_mcp.mcpserver._resolve import Resolve
 from trio_mcp.mcpserver._tool import Tool, is_context
 from trio_mcp.types import Icon, ToolAnnotations
 from trio_mcp.types import Tool as WireTool
@@ -202,10 +203,7 @@ def test_the_plan_can_be_seen() -> None:
 
 
 def test_resolved_parameters_are_listed() -> None:
-    class Marker:
-        __trio_mcp_resolver__ = True
-
-    marker = Marker()
+    marker = Resolve(lambda: "yes")
 
     def use(a: int, answer: Annotated[str, marker]) -> None: ...
 

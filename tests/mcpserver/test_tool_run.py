@@ -18,6 +18,7 @@ from trio_mcp.errors import (
 )
 from trio_mcp.mcpserver._context import Context
 from trio_mcp.mcpserver._media import Image
+from trio_mcp.mcpserver._resolve import Resolve
 from trio_mcp.mcpserver._tool import Tool
 from trio_mcp.types import CallToolResult, InputRequiredResult, TextContent
 
@@ -57,8 +58,7 @@ async def test_arguments_that_do_not_fit() -> None:
     assert str(caught.value) == ("Error executing tool add: a: expected integer, got string '1'")
     assert not isinstance(caught.value, UnexpectedToolError)
     with pytest.raises(ToolError, match="did you mean 'a'"):
-        tool.prepare({"aa": 1, "b": 2})
-    assert tool.prepare({"a": 1, "b": 2}) == {"a": 1, "b": 2}
+        await tool.run({"aa": 1, "b": 2}, CONTEXT)
 
 
 @pytest.mark.req("R-253")
@@ -252,14 +252,14 @@ async def test_a_timeout_is_not_mistaken_for_a_cancelled_caller(
 
 
 async def test_values_of_resolved_parameters() -> None:
-    class Marker:
-        __trio_mcp_resolver__ = True
+    def find(a: int) -> str:
+        return f"yes {a}"
 
-    async def use(a: int, answer: Annotated[str, Marker()], ctx: Context[Any, Any]) -> Any:
+    async def use(a: int, answer: Annotated[str, Resolve(find)], ctx: Context[Any, Any]) -> Any:
         return a, answer, ctx
 
     tool = Tool.from_function(use)
-    assert await tool.run({"a": 1}, CONTEXT, filled_in={"answer": "yes"}) == (1, "yes", CONTEXT)
+    assert await tool.run({"a": 1}, CONTEXT) == (1, "yes 1", CONTEXT)
 
 
 async def test_a_file_is_read_in_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

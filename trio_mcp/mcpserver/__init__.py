@@ -18,6 +18,17 @@ if TYPE_CHECKING:
     from trio_mcp.errors import UnexpectedResourceError as UnexpectedResourceError
     from trio_mcp.errors import UnexpectedToolError as UnexpectedToolError
     from trio_mcp.mcpserver._context import Context as Context
+    from trio_mcp.mcpserver._elicitation import AcceptedElicitation as AcceptedElicitation
+    from trio_mcp.mcpserver._elicitation import AcceptedUrlElicitation as AcceptedUrlElicitation
+    from trio_mcp.mcpserver._elicitation import CancelledElicitation as CancelledElicitation
+    from trio_mcp.mcpserver._elicitation import DeclinedElicitation as DeclinedElicitation
+    from trio_mcp.mcpserver._elicitation import ElicitationResult as ElicitationResult
+    from trio_mcp.mcpserver._elicitation import UrlElicitationResult as UrlElicitationResult
+    from trio_mcp.mcpserver._elicitation import elicit_url as elicit_url
+    from trio_mcp.mcpserver._elicitation import elicit_with_validation as elicit_with_validation
+    from trio_mcp.mcpserver._elicitation import (
+        render_elicitation_schema as render_elicitation_schema,
+    )
     from trio_mcp.mcpserver._function_resource import FunctionResource as FunctionResource
     from trio_mcp.mcpserver._media import Audio as Audio
     from trio_mcp.mcpserver._media import File as File
@@ -37,6 +48,10 @@ if TYPE_CHECKING:
     from trio_mcp.mcpserver._prompt_messages import Message as Message
     from trio_mcp.mcpserver._prompt_messages import UserMessage as UserMessage
     from trio_mcp.mcpserver._prompts import Prompt as Prompt
+    from trio_mcp.mcpserver._questions import Elicit as Elicit
+    from trio_mcp.mcpserver._questions import ListRoots as ListRoots
+    from trio_mcp.mcpserver._questions import Sample as Sample
+    from trio_mcp.mcpserver._resolve import Resolve as Resolve
     from trio_mcp.mcpserver._resource_contents import ReadResourceContents as ReadResourceContents
     from trio_mcp.mcpserver._resource_template import ResourceTemplate as ResourceTemplate
     from trio_mcp.mcpserver._resources import BinaryResource as BinaryResource
@@ -56,6 +71,12 @@ if TYPE_CHECKING:
     from trio_mcp.mcpserver._uri_template import InvalidUriTemplate as InvalidUriTemplate
     from trio_mcp.mcpserver._uri_template import UriTemplate as UriTemplate
     from trio_mcp.mcpserver._uri_template import Variable as Variable
+    from trio_mcp.server import AESGCMRequestStateCodec as AESGCMRequestStateCodec
+    from trio_mcp.server import InvalidRequestState as InvalidRequestState
+    from trio_mcp.server import RequestStateBoundary as RequestStateBoundary
+    from trio_mcp.server import RequestStateCodec as RequestStateCodec
+    from trio_mcp.server import RequestStateSecurity as RequestStateSecurity
+    from trio_mcp.server import authenticated_principal as authenticated_principal
     from trio_mcp.types import Icon as Icon
     from trio_mcp.types import PromptArgument as PromptArgument
 
@@ -70,6 +91,17 @@ _NAMES_IN: Final = {
         "UnexpectedToolError",
     ),
     "trio_mcp.mcpserver._context": ("Context",),
+    "trio_mcp.mcpserver._elicitation": (
+        "AcceptedElicitation",
+        "AcceptedUrlElicitation",
+        "CancelledElicitation",
+        "DeclinedElicitation",
+        "ElicitationResult",
+        "UrlElicitationResult",
+        "elicit_url",
+        "elicit_with_validation",
+        "render_elicitation_schema",
+    ),
     "trio_mcp.mcpserver._function_resource": ("FunctionResource",),
     "trio_mcp.mcpserver._media": ("Audio", "File", "Image"),
     "trio_mcp.mcpserver._path_security": (
@@ -83,6 +115,12 @@ _NAMES_IN: Final = {
     ),
     "trio_mcp.mcpserver._prompt_messages": ("AssistantMessage", "Message", "UserMessage"),
     "trio_mcp.mcpserver._prompts": ("Prompt",),
+    "trio_mcp.mcpserver._questions": (
+        "Elicit",
+        "ListRoots",
+        "Sample",
+    ),
+    "trio_mcp.mcpserver._resolve": ("Resolve",),
     "trio_mcp.mcpserver._resource_contents": ("ReadResourceContents",),
     "trio_mcp.mcpserver._resource_template": ("ResourceTemplate",),
     "trio_mcp.mcpserver._resources": ("BinaryResource", "Resource", "TextResource"),
@@ -99,6 +137,14 @@ _NAMES_IN: Final = {
         "UriTemplate",
         "Variable",
     ),
+    "trio_mcp.server": (
+        "AESGCMRequestStateCodec",
+        "InvalidRequestState",
+        "RequestStateBoundary",
+        "RequestStateCodec",
+        "RequestStateSecurity",
+        "authenticated_principal",
+    ),
     "trio_mcp.types": ("Icon", "PromptArgument"),
 }
 _MODULE_OF: Final = {name: module for module, names in _NAMES_IN.items() for name in names}
@@ -108,19 +154,28 @@ __all__ = [
     "DEFAULT_MAX_URI_LENGTH",
     "DEFAULT_MAX_VARIABLES",
     "DEFAULT_RESOURCE_SECURITY",
+    "AESGCMRequestStateCodec",
+    "AcceptedElicitation",
+    "AcceptedUrlElicitation",
     "AssistantMessage",
     "Audio",
     "BinaryResource",
+    "CancelledElicitation",
     "Context",
+    "DeclinedElicitation",
     "DirectoryResource",
+    "Elicit",
+    "ElicitationResult",
     "File",
     "FileResource",
     "FunctionResource",
     "HttpResource",
     "Icon",
     "Image",
+    "InvalidRequestState",
     "InvalidSignature",
     "InvalidUriTemplate",
+    "ListRoots",
     "MCPServer",
     "MCPServerError",
     "Message",
@@ -128,12 +183,17 @@ __all__ = [
     "Prompt",
     "PromptArgument",
     "ReadResourceContents",
+    "RequestStateBoundary",
+    "RequestStateCodec",
+    "RequestStateSecurity",
+    "Resolve",
     "Resource",
     "ResourceError",
     "ResourceNotFoundError",
     "ResourceSecurity",
     "ResourceSecurityError",
     "ResourceTemplate",
+    "Sample",
     "Settings",
     "TextResource",
     "Tool",
@@ -141,10 +201,15 @@ __all__ = [
     "UnexpectedResourceError",
     "UnexpectedToolError",
     "UriTemplate",
+    "UrlElicitationResult",
     "UserMessage",
     "Variable",
+    "authenticated_principal",
     "contains_path_traversal",
+    "elicit_url",
+    "elicit_with_validation",
     "is_absolute_path",
+    "render_elicitation_schema",
     "safe_join",
 ]
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
 
     from ._hints import Scope, Shape
+    from ._resolve import Resolve
 
 
 class ArgumentsError(ValueError):
@@ -45,6 +46,14 @@ class Parameter:
     default: Callable[[], Any] | None = None
 
 
+@attrs.frozen(eq=False)
+class Resolved:
+    """A parameter that a resolver fills in, and what its hint says besides."""
+
+    resolve: Resolve
+    hint: Any
+
+
 @attrs.define(eq=False)
 class Signature:
     """What a function takes.
@@ -54,7 +63,7 @@ class Signature:
       schema: The input schema: self-contained, an object that refuses unknown members.
       parameters: In their order.
       context_kwarg: The parameter that gets the context, or None.
-      resolved: Parameters filled in by resolvers, with the metadata that says so.
+      resolved: Parameters filled in by resolvers.
       returns: The hint of the result, `inspect.Signature.empty` without one.
       scope: Where the names of that hint are looked up.
       ignore_unknown: Arguments that no parameter takes are dropped instead of refused.
@@ -68,7 +77,7 @@ class Signature:
     schema: JsonObject
     parameters: tuple[Parameter, ...]
     context_kwarg: str | None
-    resolved: dict[str, Any]
+    resolved: dict[str, Resolved]
     returns: Any
     scope: Scope
     ignore_unknown: bool = False

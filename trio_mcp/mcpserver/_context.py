@@ -29,12 +29,22 @@ if TYPE_CHECKING:
     )
     from trio_mcp.types import (
         ClientCapabilities,
+        CreateMessageResult,
+        CreateMessageResultWithTools,
+        Implementation,
+        IncludeContext,
         InputResponseRequestParams,
         InputResponses,
         LoggingLevel,
+        ModelPreferences,
+        Root,
+        SamplingMessage,
+        Tool,
+        ToolChoice,
     )
     from trio_mcp.types._base import JsonValue
 
+    from ._elicitation import ElicitationResult, ElicitSchemaModelT, UrlElicitationResult
     from ._resource_contents import ReadResourceContents
     from ._server import MCPServer
 
@@ -45,6 +55,9 @@ _NO_REQUEST: Final = "The context belongs to no request"
 _LOGGING_IS_DEPRECATED = (
     "The specification deprecates log messages to the client as of 2026-07-28 (SEP-2577)"
 )
+
+_SAMPLING_IS_DEPRECATED = "The specification deprecates sampling as of 2026-07-28 (SEP-2577)"
+_ROOTS_ARE_DEPRECATED = "The specification deprecates roots as of 2026-07-28 (SEP-2577)"
 
 # Holds nothing outside of a run of Trio.
 _NO_SERVER: Final = Workers()
@@ -131,6 +144,12 @@ class Context(Generic[LifespanContextT, RequestT]):
         return self.session.client_capabilities
 
     @property
+    def client_info(self) -> Implementation | None:
+        """Who the client says it is; None if it did not. For display and logs only."""
+        said = self.session.client_params
+        return None if said is None else said.client_info
+
+    @property
     def headers(self) -> Mapping[str, str] | None:
         """The headers of the HTTP request, or None where there was none.
 
@@ -204,6 +223,115 @@ class Context(Generic[LifespanContextT, RequestT]):
 
         """
         await self.session.report_progress(progress, total, message)
+
+    async def elicit(
+        self, message: str, schema: type[ElicitSchemaModelT]
+    ) -> ElicitationResult[ElicitSchemaModelT]:
+        """Ask the user to fill in a form, and wait for the answer.
+
+        For clients of the older era only: a modern one is not asked while its request waits.
+        `Resolve` with `Elicit` works for both.
+
+        Args:
+          message: What the user reads.
+          schema: The form: an attrs class, dataclass, TypedDict, pydantic model or msgspec
+            struct of flat fields.
+
+        Raises:
+          TypeError: if the class cannot be a form. Nothing is sent then.
+          ValueError: if the answer does not fit the form.
+          MCPError: -32021 if the client did not declare that it shows forms.
+          NoBackChannelError: if the client cannot be asked here.
+
+        """
+        from ._elicitation import elicit_with_validation  # noqa: PLC0415 - on first use
+
+        return await elicit_with_validation(self.session, message, schema)
+
+    async def elicit_url(
+        self, message: str, url: str, elicitation_id: str
+    ) -> UrlElicitationResult:
+        """Ask the user to visit a URL, and wait for consent; for clients of 2025-11-25.
+
+        Secrets belong there and not into a form. The URL carries no data of the user and opens
+        nothing without a login of its own: whoever visits it must be who was asked.
+
+        Args:
+          message: Why.
+          url: Where to; https, outside of development.
+          elicitation_id: For `ServerSession.send_elicit_complete`, once the user is done there.
+
+        Raises:
+          MCPError: -32021 if the client did not declare that it opens URLs.
+          NoBackChannelError: if the client cannot be asked here.
+
+        """
+        from ._elicitation import elicit_url  # noqa: PLC0415 - on first use
+
+        return await elicit_url(self.session, message, url, elicitation_id)
+
+    @deprecated(_SAMPLING_IS_DEPRECATED, category=MCPDeprecationWarning)
+    async def sample(
+        self,
+        messages: list[SamplingMessage],
+        *,
+        max_tokens: int,
+        system_prompt: str | None = None,
+        include_context: IncludeContext | None = None,
+        temperature: float | None = None,
+        stop_sequences: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        model_preferences: ModelPreferences | None = None,
+        tools: list[Tool] | None = None,
+        tool_choice: ToolChoice | None = None,
+    ) -> CreateMessageResult | CreateMessageResultWithTools:
+        """Ask the client's model to go on with a conversation, and wait for what it says.
+
+        For clients of the older era only: `Resolve` with `Sample` works for both.
+
+        Returns:
+          A `CreateMessageResultWithTools` if tools were given, else a `CreateMessageResult`.
+
+        Raises:
+          ValueError: if uses of tools and their results do not match.
+          MCPError: -32021 if the client did not declare that it samples, or takes tools.
+          NoBackChannelError: if the client cannot be asked here.
+
+        """
+        from ._questions import Sample  # noqa: PLC0415 - on first use
+
+        question = Sample(
+            messages,
+            max_tokens=max_tokens,
+            system_prompt=system_prompt,
+            include_context=include_context,
+            temperature=temperature,
+            stop_sequences=stop_sequences,
+            metadata=metadata,
+            model_preferences=model_preferences,
+            tools=tools,
+            tool_choice=tool_choice,
+        )
+        answer: Any = await self.session.ask(question.request)
+        said: CreateMessageResult | CreateMessageResultWithTools = answer
+        return said
+
+    @deprecated(_ROOTS_ARE_DEPRECATED, category=MCPDeprecationWarning)
+    async def list_roots(self) -> list[Root]:
+        """Ask the client where in its file system to work, and wait for the answer.
+
+        For clients of the older era only: `Resolve` with `ListRoots` works for both.
+
+        Raises:
+          MCPError: -32021 if the client did not declare that it has roots.
+          NoBackChannelError: if the client cannot be asked here.
+
+        """
+        from ._questions import ListRoots  # noqa: PLC0415 - on first use
+
+        answer: Any = await self.session.ask(ListRoots().request)
+        roots: list[Root] = answer.roots
+        return roots
 
     @deprecated(_LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
     async def log(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import trio
 
+from trio_mcp.errors import ResourceError
 from trio_mcp.types import InputRequiredResult
 
 from ._context import Context
@@ -54,7 +55,7 @@ class FunctionResource(Resource):
             )
 
     @classmethod
-    def from_function(  # noqa: PLR0917 - as in `mcp`
+    def from_function(
         cls,
         fn: Callable[..., Any],
         uri: str,
@@ -101,20 +102,40 @@ class FunctionResource(Resource):
         return found[0].content
 
     async def read_contents(self, context: Context[Any, Any]) -> list[ReadResourceContents]:
-        value = await self._function.call({}, context)
-        if isinstance(value, Resource):
-            return await value.read_contents(context)
-        if isinstance(value, InputRequiredResult):
+        made = await self.create_resource(context)
+        if isinstance(made, InputRequiredResult):
             raise TypeError(
-                f"The resource {self.uri!r} has no variables and cannot ask for input; "
-                "only templates and tools can"
+                f"The resource {self.uri!r} cannot ask for input where it is read directly; "
+                "read it by MCPServer.read_resource"
             )
-        return await made_contents(value, self.declared_mime_type, self.meta, context)
+        return await made.read_contents(context)
+
+    async def create_resource(self, context: Context[Any, Any]) -> Resource | InputRequiredResult:
+        """Call the function.
+
+        Args:
+          context: The request that it is called for.
+
+        Returns:
+          The resource, ready to read; or the request for input that the function, or a resolver
+          of it, came to.
+
+        """
+        value = await self._function.call({}, context, ResourceError)
+        if isinstance(value, (Resource, InputRequiredResult)):
+            return value
+        return ValueResource(
+            uri=self.uri,
+            name=self.name,
+            mime_type=self.declared_mime_type or "",
+            meta=self.meta,
+            value=value,
+        )
 
 
 @attrs.define(kw_only=True, eq=False, slots=False)
 class ValueResource(Resource):
-    """What the function of a template returned for one URI."""
+    """What a function returned for one URI."""
 
     value: Any
 

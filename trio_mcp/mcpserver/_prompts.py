@@ -9,7 +9,12 @@ import attrs
 import trio
 
 from trio_mcp.errors import MCPError
-from trio_mcp.types import INVALID_PARAMS, InputRequiredResult, PromptArgument
+from trio_mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    InputRequiredResult,
+    PromptArgument,
+)
 from trio_mcp.types import Prompt as WirePrompt
 
 from ._prompt_messages import messages_of
@@ -123,7 +128,7 @@ class Prompt:
             if not isinstance(value, str):
                 raise self._misfit(f"the argument {name!r} must be a string, got {value!r:.80}")
         try:
-            result = await self._function.call(texts, context)
+            result = await self._function.call(texts, context, self._unanswered)
         except ArgumentsError as misfit:
             raise self._misfit(str(misfit)) from misfit
         if isinstance(result, InputRequiredResult):
@@ -138,6 +143,9 @@ class Prompt:
 
     def _misfit(self, why: str) -> MCPError:
         return MCPError(INVALID_PARAMS, f"Invalid arguments for prompt {self.name}: {why}")
+
+    def _unanswered(self, why: str) -> MCPError:
+        return MCPError(INTERNAL_ERROR, f"Error rendering prompt {self.name}: {why}")
 
     def to_wire(self) -> WirePrompt:
         """Make the entry of ``prompts/list``."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trio_mcp.errors import ResourceNotFoundError
+from trio_mcp.errors import ResourceError, ResourceNotFoundError
 from trio_mcp.types import InputRequiredResult
 from trio_mcp.types import ResourceTemplate as WireResourceTemplate
 
@@ -60,7 +60,7 @@ class ResourceTemplate:
     _declared_type: str | None = attrs.field(alias="declared_type")
 
     @classmethod
-    def from_function(  # noqa: PLR0917 - as in `mcp`
+    def from_function(
         cls,
         fn: Callable[..., Any],
         uri_template: str,
@@ -162,7 +162,7 @@ class ResourceTemplate:
 
         """
         try:
-            value = await self._function.call(params, context)
+            value = await self._function.call(params, context, ResourceError)
         except ArgumentsError as misfit:
             raise ResourceNotFoundError(f"Unknown resource: {uri} ({misfit})") from misfit
         if isinstance(value, InputRequiredResult):

@@ -232,14 +232,20 @@ class ServesResources(ServingBase[LifespanResultT]):
             return await resource.read_contents(context)
         except Exception as raised:  # noqa: BLE001 - whatever a function raises is told as one kind
             exc = single_cause(raised)
-            if is_answer(exc) or isinstance(exc, ResourceError):
-                raise exc from exc.__cause__
-            raise UnexpectedResourceError(f"Error reading resource {uri}") from exc
+            try:
+                if is_answer(exc) or isinstance(exc, ResourceError):
+                    raise exc from exc.__cause__
+                raise UnexpectedResourceError(f"Error reading resource {uri}") from exc
+            finally:
+                # Its traceback holds this frame, which must not hold it in turn.
+                del exc
 
     async def _find_resource(
         self, uri: str, context: Context[Any, Any]
     ) -> Resource | InputRequiredResult:
         resource = self._resources.get(uri)
+        if isinstance(resource, FunctionResource):
+            return await resource.create_resource(context)
         if resource is not None:
             return resource
         for template in self._templates.items():
@@ -275,6 +281,8 @@ class ServesResources(ServingBase[LifespanResultT]):
         try:
             found = await self._read_resource(params.uri, context)
         except (MCPError, ResourceError) as exc:
+            if is_answer(exc):
+                raise
             raise resource_failure(params.uri, exc, context) from exc
         if isinstance(found, InputRequiredResult):
             return found

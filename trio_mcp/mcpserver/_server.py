@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 import trio
 
 from trio_mcp._rpc._service import Service
-from trio_mcp.server import Server
+from trio_mcp.server import RequestStateBoundary, RequestStateSecurity, Server
 
 from ._changes import TellsChanges
 from ._completions import ServesCompletions
@@ -83,6 +83,9 @@ class MCPServer(
         left after the last; functions find the state in
         ``ctx.request_context.lifespan_context``.
       resource_security: Which values the variables of URI templates may have.
+      request_state_security: How the state that clients keep between the rounds of a request is
+        sealed. If it is not given, with a key that this object alone has; several processes that
+        share their clients need the same keys, and a name.
       cache_hints: How long clients may keep results, by method.
       subscriptions: The bus by which clients hear of changes, where it shall reach further
           than this process; False to serve no ``subscriptions/listen``.
@@ -118,7 +121,7 @@ class MCPServer(
         | None = None,
         auth: Any = None,
         resource_security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
-        request_state_security: Any = None,
+        request_state_security: RequestStateSecurity | None = None,
         cache_hints: Mapping[CacheableMethod, CacheHint] | None = None,
         subscriptions: SubscriptionBus | Literal[False] | None = None,
         middleware: Sequence[ServerMiddleware] | None = None,
@@ -162,11 +165,26 @@ class MCPServer(
             get_tool_input_schema=self._tool_input_schema,
             **options,
         )
-        self._lowlevel_server.middleware.extend(middleware or ())
+        self._lowlevel_server.middleware += [
+            self._request_state_boundary(name, request_state_security),
+            *(middleware or ()),
+        ]
         self._open_changes(subscriptions)
         self._open_tools(tools or ())
         self._open_resources(resources or ())
         self._open_prompts()
+
+    def _request_state_boundary(
+        self, name: str | None, security: RequestStateSecurity | None
+    ) -> RequestStateBoundary:
+        if security is None:
+            security = RequestStateSecurity.ephemeral()
+        elif name is None and security.audience is None:
+            raise ValueError(
+                "A server with request_state_security= needs a name, or an audience= in it: "
+                "without one, other services with the same keys would take its state for theirs"
+            )
+        return RequestStateBoundary(security, default_audience=self.name)
 
     # What the server says of itself
 

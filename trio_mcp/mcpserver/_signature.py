@@ -17,13 +17,14 @@ import attrs
 
 from trio_mcp.errors import InvalidSignature
 
-from ._arguments import ArgumentsError, Parameter, Signature
+from ._arguments import ArgumentsError, Parameter, Resolved, Signature
 from ._callables import callable_docstring, callable_name
 from ._docstring import parse_docstring
 from ._hints import HintError, Scope, UnknownName, Walker
 from ._hints._constraints import alias_of, constrained
 from ._hints._errors import show
 from ._hints._record_shape import show_default
+from ._resolve import Resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -38,12 +39,11 @@ __all__ = [
     "callable_docstring",
     "callable_name",
     "find_context_parameter",
+    "find_resolved_parameters",
+    "read_needs",
     "read_signature",
     "read_signature_for",
 ]
-
-RESOLVER_MARK: Final = "__trio_mcp_resolver__"
-"""What metadata of ``Annotated`` has as an attribute if it fills in the parameter itself."""
 
 
 class IsContext(Protocol):
@@ -110,6 +110,35 @@ def read_signature_for(
     return reader.read_for(schema)
 
 
+@attrs.frozen(eq=False)
+class Needs:
+    """What a resolver wants to be called with.
+
+    Attributes:
+      context_kwarg: The parameter that gets the context, or None.
+      resolved: Parameters that other resolvers fill in.
+      by_name: The other parameters, and whether each has a default.
+      scope: Where the names of its hints are looked up.
+
+    """
+
+    context_kwarg: str | None
+    resolved: dict[str, Resolved]
+    by_name: dict[str, bool]
+    scope: Scope
+
+
+def read_needs(fn: Callable[..., Any], *, is_context: IsContext, name: str) -> Needs:
+    """Read what a resolver takes.
+
+    Raises:
+      InvalidSignature: if it takes what cannot be passed by name.
+      UnknownName: if a hint cannot be evaluated.
+
+    """
+    return _Reader(fn, name, is_context, None, False).read_needs()
+
+
 def find_context_parameter(fn: Callable[..., Any], is_context: IsContext) -> str | None:
     """Return the parameter that takes the context; hints that cannot be read do not count."""
     reader = _Reader(fn, callable_name(fn), is_context, None, False)
@@ -126,6 +155,20 @@ def find_context_parameter(fn: Callable[..., Any], is_context: IsContext) -> str
     return None
 
 
+def find_resolved_parameters(fn: Callable[..., Any]) -> set[str]:
+    """Return the parameters that resolvers fill in; hints that cannot be read do not count."""
+    scope = Scope.of_callable(fn)
+    found: set[str] = set()
+    for name, each in inspect.signature(fn).parameters.items():
+        hint = each.annotation
+        try:
+            if resolve_in(scope.evaluate(hint) if isinstance(hint, str) else hint):
+                found.add(name)
+        except UnknownName:
+            continue
+    return found
+
+
 @attrs.define(eq=False)
 class _Reader:
     fn: Any
@@ -135,7 +178,7 @@ class _Reader:
     ignore_unknown: bool
     scope: Scope = attrs.field(init=False)
     walker: Walker = attrs.field(init=False)
-    resolved: dict[str, Any] = attrs.field(factory=dict[str, Any], init=False)
+    resolved: dict[str, Resolved] = attrs.field(factory=dict[str, Resolved], init=False)
 
     def __attrs_post_init__(self) -> None:
         self.scope = Scope.of_callable(self.fn)
@@ -183,6 +226,21 @@ class _Reader:
         made = self._signature(declared, schema, ())
         made.accepted = None if accepted is None else frozenset(accepted)
         return made
+
+    def read_needs(self) -> Needs:
+        bound = _bound_by_partials(self.fn)
+        by_name: dict[str, bool] = {}
+        for each in self._inspect().parameters.values():
+            hint = self.hint(each)
+            if each.name in bound or each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
+                continue
+            if self.takes_context(each, hint):
+                continue
+            if each.kind is each.POSITIONAL_ONLY:
+                raise self._refused(each, "a resolver is called with names")
+            if not self._is_resolved(each, hint):
+                by_name[each.name] = each.default is not each.empty
+        return Needs(self.context_kwarg, self.resolved, by_name, self.scope)
 
     def _signature(
         self, declared: inspect.Signature, schema: JsonObject, parameters: tuple[Parameter, ...]
@@ -247,10 +305,15 @@ class _Reader:
             yield hint
 
     def _is_resolved(self, parameter: inspect.Parameter, hint: Any) -> bool:
-        for each in getattr(hint, "__metadata__", ()):
-            if hasattr(each, RESOLVER_MARK):
-                self.resolved[parameter.name] = each
-                return True
+        found = resolve_in(hint)
+        if found is not None:
+            self.resolved[parameter.name] = Resolved(found, get_args(hint)[0])
+            return True
+        if _is_union(hint) and any(resolve_in(each) is not None for each in get_args(hint)):
+            raise self._refused(
+                parameter,
+                "Resolve(…) is for the whole parameter: write Annotated[A | B, Resolve(…)]",
+            )
         return False
 
     def _refuse_kind(self, parameter: inspect.Parameter) -> None:
@@ -333,6 +396,12 @@ def _bound_by_partials(fn: Any) -> set[str]:
         bound |= fn.keywords.keys()
         fn = fn.func
     return bound
+
+
+def resolve_in(hint: Any) -> Resolve | None:
+    """Find the `Resolve` in the metadata of an ``Annotated``."""
+    found = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Resolve)]
+    return found[0] if found else None
 
 
 def _is_union(hint: Any) -> bool:

@@ -11,14 +11,21 @@ from trio_mcp._codec import JsonError, loads
 from trio_mcp.errors import InvalidSignature
 
 from ._hints import Scope, UnknownName, is_still_running
-from ._signature import callable_docstring, callable_name, find_context_parameter, read_signature
-from ._tool import is_context
+from ._signature import (
+    callable_docstring,
+    callable_name,
+    find_context_parameter,
+    find_resolved_parameters,
+    read_signature,
+)
+from ._tool import is_context, resolvers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from ._context import Context
     from ._hints import Shape
+    from ._resolver_plan import ResolverPlan
     from ._signature import Signature
 
 
@@ -43,6 +50,7 @@ class TextFunction:
     name: str
     context_kwarg: str | None = None
     _signature: Signature | None = attrs.field(default=None, init=False)
+    _resolvers: ResolverPlan | None = attrs.field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
         try:
@@ -66,23 +74,46 @@ class TextFunction:
         return self._signature
 
     def _read(self) -> Signature:
-        return read_signature(
+        signature = read_signature(
             self.fn, is_context=is_context, context_kwarg=self.context_kwarg, name=self.name
         )
+        self._resolvers = resolvers_of(self.fn, signature)
+        return signature
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
         """The parameters that clients fill in, by name."""
+        resolved = self._resolved()
         return {
             name: parameter
             for name, parameter in inspect.signature(self.fn).parameters.items()
-            if name != self.context_kwarg
+            if name != self.context_kwarg and name not in resolved
         }
 
-    async def call(self, texts: Mapping[str, str | list[str]], context: Context[Any, Any]) -> Any:
+    def _resolved(self) -> Collection[str]:
+        if self._signature is not None:
+            return self._signature.resolved
+        # Its hints are not known yet; those of resolvers have to be.
+        return find_resolved_parameters(self.fn)
+
+    async def call(
+        self,
+        texts: Mapping[str, str | list[str]],
+        context: Context[Any, Any],
+        fail: Callable[[str], Exception],
+    ) -> Any:
         """Call the function with texts that are read by its hints.
 
         A parameter that takes no string gets what the text says in JSON: ``7``, ``true``.
+
+        Args:
+          texts: By the names of the parameters.
+          context: The request.
+          fail: Makes the error for what the client did wrong while resolvers waited for it.
+
+        Returns:
+          What the function returned; an `InputRequiredResult` if its resolvers need answers of
+          the client first.
 
         Raises:
           ArgumentsError: if the texts do not fit.
@@ -95,9 +126,25 @@ class TextFunction:
             for name, text in texts.items()
         }
         kwargs = signature.prepare(arguments)
+        if self._resolvers is not None:
+            return await self._call_resolved(self._resolvers, kwargs, context, fail)
         if self.context_kwarg is not None:
             kwargs = {**kwargs, self.context_kwarg: context}
         return await context.workers.call(self.fn, **kwargs)
+
+    async def _call_resolved(
+        self,
+        resolvers: ResolverPlan,
+        kwargs: dict[str, Any],
+        context: Context[Any, Any],
+        fail: Callable[[str], Exception],
+    ) -> Any:
+        from ._resolution import call_resolved  # noqa: PLC0415 - loads what servers can ask
+
+        async def call(filled_in: dict[str, Any]) -> Any:
+            return await context.workers.call(self.fn, **filled_in)
+
+        return await call_resolved(resolvers, call, kwargs, self.context_kwarg, context, fail)
 
 
 def name_of(fn: Callable[..., Any], name: str | None) -> str:

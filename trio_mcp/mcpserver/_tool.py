@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
 
+    from ._resolve import Resolve
+    from ._resolver_plan import ResolverPlan
+
 
 def is_context(hint: Any, /) -> bool:
     """Tell whether a hint asks for the context: `Context`, a subclass, or ``Context[...]``."""
@@ -69,6 +72,7 @@ class _Plan:
 
     signature: Signature
     results: ResultPlan
+    resolvers: ResolverPlan | None
 
 
 @attrs.define(eq=False)
@@ -108,7 +112,7 @@ class Tool:
     _json: dict[str, JsonObject] = attrs.field(factory=dict[str, Any], init=False, repr=False)
 
     @classmethod
-    def from_function(  # noqa: PLR0917 - as in `mcp`
+    def from_function(
         cls,
         fn: Callable[..., Any],
         name: str | None = None,
@@ -207,9 +211,9 @@ class Tool:
         return self._options.context_kwarg or find_context_parameter(self.fn, is_context)
 
     @property
-    def resolved_params(self) -> dict[str, Any]:
-        """Parameters that resolvers fill in, with the metadata that says so."""
-        return self._read().signature.resolved
+    def resolved_params(self) -> dict[str, Resolve]:
+        """Parameters that resolvers fill in, with the `Resolve` that says so."""
+        return {name: each.resolve for name, each in self._read().signature.resolved.items()}
 
     @property
     def validator(self) -> Validator:
@@ -251,7 +255,6 @@ class Tool:
         convert_result: bool = False,
         *,
         limiter: trio.CapacityLimiter | None = None,
-        filled_in: dict[str, Any] | None = None,
     ) -> Any:
         """Call the function.
 
@@ -264,10 +267,13 @@ class Tool:
           convert_result: Return a `CallToolResult` (or the `InputRequiredResult` that the
             function returned) instead of what the function returned.
           limiter: Of worker threads; Trio's default one if not given.
-          filled_in: Values for `resolved_params`.
+
+        Returns:
+          What the function returned, or its result; an `InputRequiredResult` if its resolvers
+          need answers of the client first.
 
         Raises:
-          MCPError: if the function raised it.
+          MCPError: if the function raised it, or a resolver.
           ToolError: if the arguments do not fit, or the function raised it or a
             `ResourceError`, or took longer than `timeout`. The message begins with
             ``Error executing tool NAME``; what was raised is the cause.
@@ -283,14 +289,15 @@ class Tool:
         try:
             kwargs = plan.signature.prepare(arguments)
             context_kwarg = plan.signature.context_kwarg
-            if context_kwarg is not None:
-                kwargs = {**kwargs, context_kwarg: context}
-            if filled_in:
-                kwargs = {**kwargs, **filled_in}
-            if self.is_async and self.timeout is None:
-                value = await self.fn(**kwargs)
+            if plan.resolvers is not None:
+                value = await self._call_resolved(plan, kwargs, context, limiter)
             else:
-                value = await self._call(kwargs, limiter)
+                if context_kwarg is not None:
+                    kwargs = {**kwargs, context_kwarg: context}
+                if self.is_async and self.timeout is None:
+                    value = await self.fn(**kwargs)
+                else:
+                    value = await self._call(kwargs, limiter)
             if not convert_result:
                 return value
             if plan.results.output_schema is None and reads_files(value):
@@ -304,19 +311,22 @@ class Tool:
             # A border: whatever the function raised becomes what its caller can answer.
             raise self._failure(exc) from exc
 
-    def prepare(self, arguments: JsonObject) -> dict[str, Any]:
-        """Check arguments and make of them what the function is called with.
+    async def _call_resolved(
+        self,
+        plan: _Plan,
+        kwargs: dict[str, Any],
+        context: Context[Any, Any],
+        limiter: trio.CapacityLimiter | None,
+    ) -> Any:
+        from ._resolution import call_resolved  # noqa: PLC0415 - loads what servers can ask
 
-        For what fills in `resolved_params`, which may look at the other arguments.
+        async def call(filled_in: dict[str, Any]) -> Any:
+            return await self._call(filled_in, limiter)
 
-        Raises:
-          ToolError: if they do not fit.
-
-        """
-        try:
-            return self._read().signature.prepare(arguments)
-        except ArgumentsError as exc:
-            raise self._failure(exc) from exc
+        assert plan.resolvers is not None
+        return await call_resolved(
+            plan.resolvers, call, kwargs, plan.signature.context_kwarg, context, ToolError
+        )
 
     async def _call(self, kwargs: dict[str, Any], limiter: trio.CapacityLimiter | None) -> Any:
         if self.timeout is None:
@@ -397,7 +407,22 @@ class Tool:
             _ = signature.validator, results.validator
         except SchemaError as exc:
             raise InvalidSignature(f"{self.name}: {exc}") from exc
-        return _Plan(signature, results)
+        return _Plan(signature, results, resolvers_of(self.fn, signature))
+
+
+def resolvers_of(fn: Callable[..., Any], signature: Signature) -> ResolverPlan | None:
+    """Plan the resolvers of a function; None if it has none.
+
+    Raises:
+      InvalidSignature: if they cannot work.
+      UnknownName: if a hint of theirs cannot be evaluated.
+
+    """
+    if not signature.resolved:
+        return None
+    from ._resolver_plan import plan_resolvers  # noqa: PLC0415 - loads what servers can ask
+
+    return plan_resolvers(fn, signature, is_context)
 
 
 def _own_schema(schema: JsonObject, name: str) -> JsonObject:
