@@ -84,8 +84,15 @@ class Call:
                     )
                 return self._result
             if self._error is not None:
-                raise self._error
+                raise self._take_error()
             await self._park()
+
+    def _take_error(self) -> MCPError:
+        # An error that was raised refers to the frames it passed, and they to this call: were
+        # it kept here, only the garbage collector could free the caller and its client.
+        assert self._error is not None
+        error, self._error = self._error, None
+        return error
 
     async def _park(self) -> None:
         def abort(_: object) -> trio.lowlevel.Abort:

@@ -117,7 +117,8 @@ class ResponseCache:
             return await self._ask_and_keep(method, params_key, revision, ask)
         flight = self._flights[subject] = _Flight()
         try:
-            flight.result = await self._ask_and_keep(method, params_key, revision, ask)
+            result = await self._ask_and_keep(method, params_key, revision, ask)
+            flight.result = result
             flight.shareable = subject not in self._uncacheable
         except Exception as exc:
             flight.error = exc
@@ -126,7 +127,9 @@ class ResponseCache:
             # A cancelled one lands empty, and the first who waits takes over.
             del self._flights[subject]
             flight.landed.set()
-        return flight.result
+            # The traceback of its error holds this frame, which must not hold it in turn.
+            del flight
+        return result
 
     async def _ask_and_keep(
         self,

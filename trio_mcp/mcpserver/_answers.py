@@ -57,7 +57,11 @@ def tool_failure(name: str, raised: Exception, context: Context) -> CallToolResu
     """
     exc = single_cause(raised)
     if is_answer(exc):
-        raise exc
+        try:
+            raise exc
+        finally:
+            # Its traceback holds this frame, which must not hold it in turn.
+            del raised, exc
     if isinstance(exc, ToolError) and not isinstance(exc, UnexpectedToolError):
         # %r keeps text from the peer on one line.
         logger.info("Tool %r failed: %r", name, str(exc), extra=_extra(context))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp.types import CompleteRequestParams, CompleteResult, Completion
 
-from ._answers import completion_failure
+from ._answers import completion_failure, is_answer
 from ._serving_base import CallableT, ServingBase
 from ._settings import LifespanResultT
 
@@ -40,6 +40,8 @@ class ServesCompletions(ServingBase[LifespanResultT]):
                     found = await self.workers.call(fn, *arguments)
                     return CompleteResult(completion=_completion_of(found))
                 except Exception as exc:
+                    if is_answer(exc):
+                        raise
                     name = params.argument.name
                     raise completion_failure(name, exc, self._context(ctx)) from exc
 

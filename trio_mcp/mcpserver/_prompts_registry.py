@@ -18,7 +18,7 @@ from trio_mcp.types import (
 )
 from trio_mcp.types import Prompt as WirePrompt
 
-from ._answers import prompt_failure
+from ._answers import is_answer, prompt_failure
 from ._prompts import Prompt
 from ._registry import Registry
 from ._serving_base import CallableT, ServingBase
@@ -150,6 +150,8 @@ class ServesPrompts(ServingBase[LifespanResultT]):
         try:
             messages = await prompt.render(arguments, context)
         except Exception as exc:
+            if is_answer(exc):
+                raise
             raise prompt_failure(name, exc, context) from exc
         if isinstance(messages, InputRequiredResult):
             return messages
