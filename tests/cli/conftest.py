@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -48,6 +49,18 @@ async def count(to: int, ctx: Context) -> str:
     for number in range(1, to + 1):
         await ctx.report_progress(number, to, f"step {number}")
     return "counted"
+
+@mcp.tool()
+async def work(ctx: Context) -> str:
+    for number in range(1, 5):
+        await trio.sleep(0.15)
+        await ctx.report_progress(number, 4, "\\x1b[31mstep")
+    return "\\x1b[31mdone"
+
+@mcp.tool()
+async def warn(ctx: Context) -> str:
+    await ctx.session.send_log_message("warning", "low on tea", "stock")
+    return "warned"
 
 @mcp.tool()
 async def wait(ctx: Context) -> str:
@@ -188,3 +201,49 @@ def start() -> Iterator[Callable[..., Running]]:
     for process in started:
         process.kill()
         process.communicate()
+
+
+@attrs.frozen
+class Shown:
+    """What a command wrote to its terminal."""
+
+    status: int
+    written: str
+
+    def last_state(self) -> list[str]:
+        """Return the lines that stay, where each is drawn again and again."""
+        lines: list[str] = []
+        for line in self.written.split("\n"):
+            if "\x1b[1A" in line and lines:
+                lines.pop()
+            shown = line.rpartition("\x1b[2K")[2]
+            lines.append(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown).strip("\r"))
+        return lines
+
+
+@pytest.fixture
+def terminal() -> Callable[..., Shown]:
+    """Run a command to its end in a terminal of 120 columns."""
+    pty = pytest.importorskip("pty")
+
+    def run(*words: object, keys: bytes = b"", **env: str) -> Shown:
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            command_line(*words),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", **env},
+        )
+        os.close(theirs)
+        os.write(ours, keys)
+        written = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                written += chunk
+        except OSError:
+            pass  # EIO: the other side is closed
+        os.close(ours)
+        return Shown(process.wait(), written.decode())
+
+    return run

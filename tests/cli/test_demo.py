@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -60,64 +57,31 @@ def test_demo_as_json_is_one_document(cli):
     assert all(step["ok"] and step["seconds"] >= 0 for step in done.json["steps"])
 
 
-def run_in_terminal(*words: str, **env: str) -> tuple[int, str]:
-    """Run a command with a terminal for stdout, and return all that it wrote there."""
-    pty = pytest.importorskip("pty")
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "trio_mcp.cli", *words],
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", **env},
-    )
-    os.close(theirs)
-    written = b""
-    while True:
-        try:
-            chunk = os.read(ours, 65536)
-        except OSError:  # EIO: the other side is closed
-            break
-        if not chunk:
-            break
-        written += chunk
-    os.close(ours)
-    return process.wait(), written.decode()
-
-
-def last_state(written: str) -> list[str]:
-    """Return the lines that stay, of output that draws each line again and again."""
-    lines: list[str] = []
-    for line in written.split("\n"):
-        shown = line.rpartition("\x1b[2K")[2]
-        if "\x1b[1A" in line and lines:
-            lines.pop()
-        lines.append(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown).strip("\r"))
-    return lines
-
-
-def test_demo_in_a_terminal_has_colours_a_bar_and_the_same_story():
-    status, written = run_in_terminal("demo", NO_COLOR="")
-    assert status == 0
+def test_demo_in_a_terminal_has_colours_a_bar_and_the_same_story(terminal):
+    done = terminal("demo", NO_COLOR="")
+    assert done.status == 0
+    written = done.written
     assert "\x1b[32m✓" in written
     assert re.search(r"\d/8", written)
     assert "━━━━" in written
-    check_story(last_state(written))
+    check_story(done.last_state())
     # The cursor is visible again.
     assert written.rfind("\x1b[?25h") > written.rfind("\x1b[?25l")
 
 
-def test_no_color_leaves_the_bar_and_takes_the_colours():
-    status, written = run_in_terminal("demo", NO_COLOR="1")
-    assert status == 0
+def test_no_color_leaves_the_bar_and_takes_the_colours(terminal):
+    done = terminal("demo", NO_COLOR="1")
+    assert done.status == 0
+    written = done.written
     assert "━━━━" in written
     assert not re.search(r"\x1b\[[0-9;]*m", written)
-    check_story(last_state(written))
+    check_story(done.last_state())
 
 
-def test_plain_demo_in_a_terminal_has_neither():
-    status, written = run_in_terminal("demo", "--plain")
-    assert status == 0
+def test_plain_demo_in_a_terminal_has_neither(terminal):
+    done = terminal("demo", "--plain")
+    assert done.status == 0
+    written = done.written
     assert "\x1b" not in written
 
 

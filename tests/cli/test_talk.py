@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -29,7 +30,7 @@ def test_list_as_json_has_the_names_of_the_protocol(cli, shop):
     done = cli("list", shop, "--json")
     assert done.status == 0
     assert {key: len(value) for key, value in done.json.items()} == {
-        "tools": 6,
+        "tools": 8,
         "resources": 3,
         "resourceTemplates": 1,
         "prompts": 1,
@@ -54,7 +55,7 @@ def test_mode_chooses_the_revision(mode, cli, shop):
     assert report["protocolVersion"] == ("2025-11-25" if mode == "legacy" else mode)
     assert ("supportedVersions" in report) == (mode == "2026-07-28")
     assert report["serverInfo"]["name"] == "shop"
-    assert len(report["tools"]) == 6
+    assert len(report["tools"]) == 8
 
 
 def test_call_reads_values_by_the_schema_of_the_tool(cli, shop):
@@ -92,6 +93,41 @@ def test_progress_is_printed_in_order_and_stderr_passes_through(cli, shop):
         "3/3 step 3",
     ]
     assert "counting" in lines
+
+
+def test_terminal_gets_a_bar_and_no_orders_from_the_server(terminal, shop):
+    done = terminal("call", shop, "work", NO_COLOR="1")
+    assert done.status == 0
+    assert "━" in done.written
+    assert re.search(r"[1-3]/4 \\x1b\[31mstep", done.written)
+    assert "\x1b[31m" not in done.written
+    # The bar is gone in the end.
+    assert [line for line in done.last_state() if line] == ["\\x1b[31mdone"]
+
+
+def test_log_messages_of_an_older_server_are_shown_on_stderr(cli, shop):
+    done = cli("call", shop, "warn", "--mode", "legacy")
+    assert (done.status, done.out) == (0, "warned\n")
+    assert "[warning stock] low on tea" in done.err.splitlines()
+
+
+def test_list_without_templates_is_no_failure(cli, tmp_path):
+    """One capability covers resources and templates; many servers have only the first."""
+    (tmp_path / "few.py").write_text(
+        "from trio_mcp import ListResourcesResult, Resource, Server\n"
+        "async def on_list(ctx, params):\n"
+        "    return ListResourcesResult(resources=[Resource(uri='a:b', name='b')])\n"
+        "server = Server('few', on_list_resources=on_list)\n"
+    )
+    listed = cli("list", tmp_path / "few.py", "--json").json
+    assert (len(listed["resources"]), listed["resourceTemplates"]) == (1, [])
+
+
+def test_server_in_a_terminal_says_who_its_client_is(terminal, shop):
+    ctrl_d = b"\x04\x04"
+    done = terminal("run", shop, keys=ctrl_d)
+    assert done.status == 0
+    assert "shop: this terminal is its client" in done.written
 
 
 def test_progress_is_not_printed_beside_json(cli, shop):
