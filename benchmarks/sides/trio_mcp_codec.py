@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.sides.side import Codec
-from trio_mcp._codec import checked_copy, decode, dump_message, encode, parse_frame
+from trio_mcp._codec import decode, dump_message, encode, parse_frame
 from trio_mcp.types import JSONRPCResponse
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_MODERN
@@ -19,5 +19,4 @@ class TrioMcpCodec(Codec):
 
     def build(self, method: str, result: Any) -> bytes:
         del method
-        json = checked_copy(encode(result, LATEST_MODERN), "result")
-        return dump_message(JSONRPCResponse(id=1, result=json))
+        return dump_message(JSONRPCResponse(id=1, result=encode(result, LATEST_MODERN)))

@@ -164,8 +164,15 @@ def _copy_object(value: dict[Any, Any], depth: int) -> dict[str, Any]:
     name: Any = None
     try:
         for name, member in value.items():
+            # The commonest first, without a call: most members are short texts.
             if name.__class__ is str and name.isascii():
-                copied[name] = _copy(member, depth - 1)
+                cls = member.__class__
+                if (cls is str and member.isascii()) or cls is bool or member is None:
+                    copied[name] = member
+                elif cls is dict:
+                    copied[name] = _copy_object(member, depth - 1)
+                else:
+                    copied[name] = _copy(member, depth - 1)
             else:
                 copied[_checked_name(name)] = _copy(member, depth - 1)
     except _Refused as refused:
@@ -180,7 +187,11 @@ def _copy_array(value: list[Any] | tuple[Any, ...], depth: int) -> list[Any]:
     copied: list[Any] = []
     try:
         for item in value:
-            copied.append(_copy(item, depth - 1))  # noqa: PERF401 - its length is the index
+            if item.__class__ is str and item.isascii():
+                copied.append(item)
+            else:
+                # The length of the copy is the index in errors.
+                copied.append(_copy(item, depth - 1))
     except _Refused as refused:
         refused.path.append(f"[{len(copied)}]")
         raise
