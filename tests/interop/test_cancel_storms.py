@@ -15,6 +15,7 @@ from ._peers import connect
 if TYPE_CHECKING:
     from trio_mcp.client import Client
 
+pytestmark = pytest.mark.limit(30)
 BOTH_ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 

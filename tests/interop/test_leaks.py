@@ -42,9 +42,12 @@ SCRIPT: dict[str, Any] = {
     "resources/list": [{"result": {"resources": "none"}}],
     "resources/templates/list": [{"exit": 1}],
 }
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/task").exists(), reason="counts by /proc, which is Linux's"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not Path("/proc/self/task").exists(), reason="counts by /proc, which is Linux's"
+    ),
+    pytest.mark.limit(30),
+]
 BOTH_ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 
@@ -98,7 +101,6 @@ async def test_twenty_clients_leave_no_process_no_descriptor_and_no_task(mode: s
         assert resources() == before
 
 
-@pytest.mark.limit(20)
 async def test_clients_that_did_not_come_to_anything_leave_nothing() -> None:
     await use("auto")
     before = resources()

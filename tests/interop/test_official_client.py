@@ -139,7 +139,8 @@ def test_its_cancels_and_timeouts_stop_the_handler(report: Report) -> None:
     assert report["cancel"] == {
         "cancelled": True,
         "timeout": -32001,
-        "ended": ["cancelled", "cancelled"],
+        "ended": "cancelled",
+        "running": "0",
     }
 
 

@@ -76,13 +76,14 @@ async def cancel(client: Client) -> Any:
             scope.cancel()
 
         await client.call_tool("nap", {"name": "scope"}, progress_callback=started)
-    ended = [as_json(await client.call_tool("wait_ended", {"name": "scope"}))]
+    ended = as_json(await client.call_tool("wait_ended", {"name": "scope"}))
     refused = await refusal(client.call_tool("nap", {"name": "timeout"}, read_timeout_seconds=0.2))
-    ended.append(as_json(await client.call_tool("wait_ended", {"name": "timeout"})))
+    running = as_json(await client.call_tool("wait_running", {"number": 0}))
     return {
         "cancelled": scope.cancelled_caught,
         "timeout": refused["code"],
-        "ended": [each["content"][0]["text"] for each in ended],
+        "ended": ended["content"][0]["text"],
+        "running": running["content"][0]["text"],
     }
 
 
