@@ -133,7 +133,6 @@ class MCPServer(
             token_verifier=token_verifier,
             auth=auth,
             extensions=extensions or None,
-            request_state_security=request_state_security,
         )
         if list_page_size is not None and list_page_size < 1:
             raise ValueError(f"list_page_size must be at least 1, not {list_page_size}")
