@@ -13,7 +13,13 @@ import attrs
 import trio
 
 from trio_mcp import Client, ClientRequestContext, Elicit, MCPServer, Resolve, ToolError
-from trio_mcp.types import ElicitRequestParams, ElicitResult, InputRequiredResult
+from trio_mcp.types import (
+    CallToolResult,
+    ElicitRequestParams,
+    ElicitResult,
+    InputRequiredResult,
+    TextContent,
+)
 
 mcp = MCPServer("files")
 
@@ -55,9 +61,7 @@ async def by_hand() -> None:
     """Answer the question ourselves; the state goes back as it came."""
     async with Client(mcp, elicitation_callback=say_yes) as client:
         arguments = {"path": "notes.txt"}
-        first = await client.session.call_tool(
-            "delete_file", arguments, allow_input_required=True
-        )
+        first = await client.session.call_tool("delete_file", arguments, allow_input_required=True)
         assert isinstance(first, InputRequiredResult)
         [(key, question)] = (first.input_requests or {}).items()
         print(first.result_type, key, question.params.message)
@@ -68,19 +72,26 @@ async def by_hand() -> None:
             input_responses={key: ElicitResult(action="accept", content={"sure": True})},
             request_state=first.request_state,
         )
-        print(second.result_type, second.content[0].text)
+        print(second.result_type, text_of(second))
 
 
 async def by_itself() -> None:
     """Let the client ask the user, and send the answers back."""
     async with Client(mcp, elicitation_callback=say_yes) as client:
         result = await client.call_tool("delete_file", {"path": "draft.txt"})
-        print(result.result_type, result.content[0].text)
+        print(result.result_type, text_of(result))
 
 
-async def say_yes(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-    """Stand in for a user who is sure. A real client shows the question and the form."""
+async def say_yes(_context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+    """Stand in for a user who is sure. A real client shows the form and lets people say no."""
+    print(f"the user is asked: {params.message}")
     return ElicitResult(action="accept", content={"sure": True})
+
+
+def text_of(result: CallToolResult) -> str:
+    [block] = result.content
+    assert isinstance(block, TextContent)
+    return block.text
 
 
 async def main() -> None:
