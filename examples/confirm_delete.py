@@ -15,6 +15,7 @@ import trio
 from trio_mcp import Client, ClientRequestContext, Elicit, MCPServer, Resolve, ToolError
 from trio_mcp.types import (
     CallToolResult,
+    ElicitRequest,
     ElicitRequestParams,
     ElicitResult,
     InputRequiredResult,
@@ -64,9 +65,10 @@ async def by_hand() -> None:
         first = await client.session.call_tool("delete_file", arguments, allow_input_required=True)
         assert isinstance(first, InputRequiredResult)
         [(key, question)] = (first.input_requests or {}).items()
+        assert isinstance(question, ElicitRequest)
         print(first.result_type, key, question.params.message)
 
-        second = await client.session.call_tool(
+        second = await client.call_tool(
             "delete_file",
             arguments,
             input_responses={key: ElicitResult(action="accept", content={"sure": True})},
@@ -82,9 +84,10 @@ async def by_itself() -> None:
         print(result.result_type, text_of(result))
 
 
-async def say_yes(_context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+async def say_yes(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
     """Stand in for a user who is sure. A real client shows the form and lets people say no."""
-    print(f"the user is asked: {params.message}")
+    server = context.session.server_info
+    print(f"{server.name if server else 'the server'} asks: {params.message}")
     return ElicitResult(action="accept", content={"sure": True})
 
 

@@ -110,12 +110,12 @@ def test_it_runs_as_a_program() -> None:
     assert ran.stdout.splitlines() == [
         "input_required __main__:ask Really delete notes.txt?",
         "complete deleted notes.txt",
-        "the user is asked: Really delete draft.txt?",
+        "files asks: Really delete draft.txt?",
         "complete deleted draft.txt",
     ]
 
 
-@pytest.mark.req("R-345", "R-343", "R-190")
+@pytest.mark.req("R-345", "R-343")
 @KINDS
 async def test_by_hand(example: ModuleType, kind: str) -> None:
     async with Client(

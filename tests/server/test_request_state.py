@@ -93,7 +93,7 @@ async def test_the_client_holds_what_it_cannot_read(autojump_clock: object) -> N
         assert state != "1"
         following = await send_back(client, state)
         assert following.request_state not in (None, state)
-        assert (await client.call_tool("count")).content[0].text == "after 3"
+        assert (await client.call_tool("count")).content == [TextContent(text="after 3")]
         assert (await client.get_prompt("p")).messages == []
         assert (await client.read_resource("a://b")).contents == []
 
