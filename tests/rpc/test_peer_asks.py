@@ -196,6 +196,23 @@ async def test_the_clock_starts_when_the_request_was_written(autojump_clock, ser
             assert began == pytest.approx(5)
 
 
+@pytest.mark.req("R-210")
+async def test_a_peer_that_never_reads_does_not_hold_a_call_for_ever(autojump_clock, serving):
+    from trio_mcp._rpc._peer import open_peer
+    from trio_mcp.transports import open_memory_channel_pair
+
+    near, _ = open_memory_channel_pair(max_buffered=1)
+    async with open_peer(near, serving()) as peer:
+        await peer.notify("fills the pipe")
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(RequestTimeout):
+            await peer.request("m", None, CallOptions(timeout=1))
+        assert trio.current_time() == pytest.approx(10)
+        with pytest.raises(RequestTimeout):
+            await peer.request("m", None, CallOptions(timeout=1, max_total_timeout=2))
+        assert trio.current_time() == pytest.approx(12)
+
+
 @pytest.mark.req("R-213")
 @pytest.mark.case("C023")
 async def test_progress_pushes_the_limit_forward_but_not_past_the_maximum(

@@ -22,10 +22,11 @@ class CallOptions:
 
     Attributes:
       on_progress: Called in the caller's own task, in order, before the request returns.
-      timeout: Seconds from the moment the request was written, or None for no limit.
+      timeout: Seconds from the moment the request was written, or None for no limit. A
+          request that cannot be written ends after ``max_total_timeout``.
       reset_timeout_on_progress: Let each progress report start the timeout anew.
-      max_total_timeout: Seconds after which even progress no longer helps; ten times the
-          timeout when None.
+      max_total_timeout: Seconds from the call on after which even progress no longer helps;
+          ten times the timeout when None.
       may_cancel: Whether the peer may be told of a cancellation (`initialize`: no).
       headers: What to mirror in HTTP headers.
       on_notification: For a request whose answer is the end of a stream of notifications:

@@ -31,13 +31,13 @@ from ._answer import answer, error_for
 from ._calls import Call, cancel_reason, logger, read_progress
 from ._exchange import NO_PARAMS, Exchange
 from ._link import NO_OPTIONS, CallOptions, Link
-from ._nursery import open_background_nursery
-from ._outbox import Outbox
+from ._nursery import finish_within, open_background_nursery
+from ._outbox import NOTICE_TIMEOUT, Outbox
 from ._pump import Pump
 from ._time_limit import TimeLimit
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from trio_mcp._codec import Frame
     from trio_mcp.types import RequestId
@@ -58,6 +58,10 @@ MAX_UNREAD: Final = 10_000
 LOSS_REASON_TIMEOUT: Final = 1.5
 """Seconds between a failed write and giving up, in which the reader may learn why."""
 
+END_OF_STREAM_PAUSE: Final = 0.1
+"""Seconds between the result that ends a stream of notifications and the notice that says so,
+too: clients that read both at once (`mcp` 2.3) take the stream for lost."""
+
 
 class Peer(Link):
     """Speaks JSON-RPC with the other side of a channel. Made by `open_peer`."""
@@ -71,6 +75,7 @@ class Peer(Link):
         "_connection",
         "_drain_seconds",
         "_ended",
+        "_ended_streams",
         "_idle",
         "_inbound",
         "_interrupt_cancelled",
@@ -101,6 +106,8 @@ class Peer(Link):
         self._calls: OpenRequests[Call] = OpenRequests()
         self._inbound: OpenRequests[Exchange] = OpenRequests()
         self._backlog: deque[Exchange] = deque()
+        # Ids of streams of notifications that have ended, which has still to be said once more.
+        self._ended_streams: list[RequestId] = []
         self._busy = 0
         self._idle = trio.lowlevel.ParkingLot()
         # No answer can come any more; later also: nothing can be sent any more. Between the
@@ -129,6 +136,7 @@ class Peer(Link):
             return await self._wait(call)
         with trio.CancelScope() as scope:
             call.limit = TimeLimit(options, scope)
+            call.limit.arm()
             call.outgoing = self._outbox.put(request, call.limit.start)
             return await self._wait(call)
         raise RequestTimeout(f"{method}: no answer within {options.timeout:g} s")
@@ -205,8 +213,9 @@ class Peer(Link):
     async def finish(self) -> None:
         """Write the last notices, in bounded time; then all that still wait are told."""
         if self._mute is None:
-            self._end_streams()
-            await self._outbox.finish()
+            with finish_within(NOTICE_TIMEOUT):
+                await self._end_streams()
+                await self._outbox.finish()
         self._lose(ConnectionLost("The connection was closed on this side"))
         self._mute = self._mute or self._lost
         self._serving.disconnect(self._connection)
@@ -409,28 +418,44 @@ class Peer(Link):
         exchange.close()
         # The slot is free only when the answer is written, so a peer that does not read
         # cannot make answers pile up.
-        self._outbox.put(message, self._release)
-        if exchange.end_of_stream is not None:
-            self._tell_end_of_stream(exchange)
+        if exchange.end_of_stream is None:
+            self._outbox.put(message, self._release)
+            return
+        self._outbox.put(message)
+        self._ended_streams.append(exchange.id)
+        await trio.sleep(END_OF_STREAM_PAUSE)
+        self._tell_end_of_stream(exchange.id, self._release)
 
-    def _end_streams(self) -> None:
-        """End streams of notifications in good order, in place of their handlers."""
+    async def _end_streams(self) -> None:
+        # This side closes the connection: streams of notifications end in good order, and
+        # their handlers, which are cancelled by now, need do nothing for it.
         for exchange in self._inbound:
             if exchange.end_of_stream is not None and not exchange.closed:
                 exchange.close()
                 result = exchange.end_of_stream
                 self._outbox.put(JSONRPCResponse(id=exchange.id, result=result))
-                self._tell_end_of_stream(exchange)
+                self._ended_streams.append(exchange.id)
+                self._inbound.close(exchange.id)
+        if self._ended_streams:
+            await self._outbox.finish()
+            await trio.sleep(END_OF_STREAM_PAUSE)
+            for request_id in list(self._ended_streams):
+                self._tell_end_of_stream(request_id)
 
-    def _tell_end_of_stream(self, exchange: Exchange) -> None:
-        # Cancellation, stdio: whoever ends a subscription as its server sends this. The page
-        # on subscriptions asks for the result, so both go out; the second one is ignorable.
-        self._outbox.put(
-            JSONRPCNotification(
-                method="notifications/cancelled",
-                params={"requestId": exchange.id, "reason": "the server ended the stream"},
-            )
-        )
+    def _tell_end_of_stream(
+        self, request_id: RequestId, on_written: Callable[[], None] | None = None
+    ) -> None:
+        # Cancellation, stdio: a server that ends a subscription sends this. The page on
+        # subscriptions asks for the result, so both go out; the second one is ignorable,
+        # unless its id is in use again.
+        self._ended_streams.remove(request_id)
+        if self._inbound.get(request_id) is not None:
+            if on_written is not None:
+                on_written()
+            return
+        params: JsonObject = {"requestId": request_id, "reason": "the server ended the stream"}
+        notice = JSONRPCNotification(method="notifications/cancelled", params=params)
+        self._outbox.put(notice, on_written)
 
     def _release(self) -> None:
         self._busy -= 1

@@ -23,15 +23,24 @@ class TimeLimit:
     _scope: trio.CancelScope
     _latest: float = 0.0
 
-    def start(self) -> None:
-        """The request is on its way: its time runs from now."""
+    def arm(self) -> None:
+        """The call begins: from now it may take the longest time, sent or not.
+
+        A peer that does not read keeps a request from being sent for ever.
+        """
         timeout = self._options.timeout
         if timeout is None:
             return
-        now = trio.current_time()
         longest = self._options.max_total_timeout
-        self._latest = now + (timeout * MAX_TIMEOUT_FACTOR if longest is None else longest)
-        self._scope.deadline = min(now + timeout, self._latest)
+        if longest is None:
+            longest = timeout * MAX_TIMEOUT_FACTOR
+        self._scope.deadline = self._latest = trio.current_time() + longest
+
+    def start(self) -> None:
+        """The request is on its way: its time runs from now."""
+        timeout = self._options.timeout
+        if timeout is not None:
+            self._scope.deadline = min(trio.current_time() + timeout, self._latest)
 
     def progressed(self) -> None:
         """A report came: start anew, if the caller wants that, but never past the maximum."""

@@ -86,6 +86,7 @@ class DirectLink(Link):
             scope=scope,
         )
         self._open.open(request_id, exchange)
+        limit.arm()
         limit.start()
         try:
             return await self._run(serving, exchange, options)
