@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.sides.side import Schemas
 from trio_mcp import MCPServer
 from trio_mcp._codec._schema import compile_validator
-from trio_mcp.mcpserver._tool import Tool
+from trio_mcp.mcpserver._signature import read_signature
+from trio_mcp.mcpserver._tool import Tool, is_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,4 +24,5 @@ class TrioMcpSchemas(Schemas):
         assert fast.engine == "fast"
         # As for a schema that came from a peer.
         full = compile_validator(tool.parameters, trusted=False)
-        return {"check": fast.check, "full": full.check, "convert": tool.prepare}
+        convert = read_signature(function, is_context=is_context).prepare
+        return {"check": fast.check, "full": full.check, "convert": convert}
