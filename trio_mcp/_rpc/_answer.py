@@ -11,7 +11,6 @@ from trio_mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCRespo
 from ._calls import logger
 
 if TYPE_CHECKING:
-
     from ._exchange import Exchange
     from ._service import Serving
 
