@@ -95,6 +95,23 @@ def test_interrupt_while_the_file_is_imported_has_no_traceback(start, tmp_path):
     assert (done.status, done.err) == (130, "interrupted\n")
 
 
+@pytest.mark.parametrize("interruption", ["KeyboardInterrupt", "typer.Abort"])
+def test_interrupt_while_the_command_is_parsed_is_one_line(interruption):
+    """By whatever name the releases of typer and click report it."""
+    program = (
+        "import sys, typer\n"
+        "from trio_mcp.cli import _app, main\n"
+        "def interrupt(*args):\n"
+        f"    raise {interruption}\n"
+        "_app._later = interrupt\n"
+        "sys.exit(main(['version']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
 def test_ignored_interrupt_stays_ignored(shop):
     """As for ``trio-mcp … &`` in a script, where Ctrl-C is meant for somebody else."""
     program = (

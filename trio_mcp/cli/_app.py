@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 import typer
 
 from trio_mcp.cli._clean import one_line
-from trio_mcp.cli._mistakes import Failure, interrupted
+from trio_mcp.cli._mistakes import INTERRUPTED, Failure, interrupted
 from trio_mcp.cli._options import Cwd, Env, Json, Mode, Options, Plain, Timeout, Wire, read_env
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError
 
@@ -67,8 +67,10 @@ def start(argv: Sequence[str]) -> int:
         words, command = words[:at], tuple(words[at + 1 :])
     try:
         work = app(words or ["--help"], obj=command, prog_name="trio-mcp", standalone_mode=False)
-        # A number instead of work: the help was shown.
-        status = cast("Work", work)() if callable(work) else 0
+        if not callable(work):
+            # A status: the help was shown, or (newer releases of typer) Ctrl-C was pressed.
+            return interrupted() if work == INTERRUPTED else 0
+        status = cast("Work", work)()
         sys.stdout.flush()
         return status
     except Failure as exc:
@@ -76,7 +78,7 @@ def start(argv: Sequence[str]) -> int:
     except MCPError as exc:
         return _fail(_say(exc), 1)
     except typer.Abort:
-        return interrupted()  # click's KeyboardInterrupt
+        return interrupted()  # what older ones make of Ctrl-C
     except BrokenPipeError:
         # Whoever read our output has seen enough. Python would complain at exit otherwise.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
