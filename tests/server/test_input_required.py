@@ -79,17 +79,17 @@ def asking(*rounds: InputRequiredResult, seen: list[Any] | None = None) -> Serve
     )
 
 
-async def fill_in(ctx: Any, params: Any) -> ElicitResult:
+async def fill_in(context: Any, params: Any) -> ElicitResult:
     if isinstance(params, ElicitRequestURLParams):
         return ElicitResult(action="accept")
     return ElicitResult(action="accept", content={"name": "Ann"})
 
 
-async def say(ctx: Any, params: Any) -> CreateMessageResult:
+async def say(context: Any, params: Any) -> CreateMessageResult:
     return CreateMessageResult(role="assistant", content=TextContent(text="Hi"), model="m")
 
 
-async def roots(ctx: Any) -> ListRootsResult:
+async def roots(context: Any) -> ListRootsResult:
     return ListRootsResult(roots=[Root(uri="file:///a")])
 
 
@@ -137,13 +137,13 @@ async def test_the_questions_of_a_round_are_asked_at_the_same_time() -> None:
     waiting = 0
     both = trio.Event()
 
-    async def answer(ctx: Any, params: Any) -> ElicitResult:
+    async def answer(context: Any, params: Any) -> ElicitResult:
         nonlocal waiting
         waiting += 1
         if waiting == 2:
             both.set()
         await both.wait()
-        return await fill_in(ctx, params)
+        return await fill_in(context, params)
 
     server = asking(InputRequiredResult(input_requests={"a": FORM, "b": FORM}, request_state="1"))
     async with Client(server, mode="legacy", elicitation_callback=answer) as client:
@@ -176,7 +176,7 @@ async def test_rounds_have_a_bound_in_the_older_era(
 async def test_an_id_is_made_for_a_url_where_the_revision_wants_one() -> None:
     seen: list[Any] = []
 
-    async def visit(ctx: Any, params: Any) -> ElicitResult:
+    async def visit(context: Any, params: Any) -> ElicitResult:
         seen.append(params)
         return ElicitResult(action="accept")
 
@@ -190,7 +190,7 @@ async def test_an_id_is_made_for_a_url_where_the_revision_wants_one() -> None:
 
 
 async def test_an_error_of_the_callback_ends_the_call() -> None:
-    async def refuse(ctx: Any, params: Any) -> ErrorData:
+    async def refuse(context: Any, params: Any) -> ErrorData:
         return ErrorData(code=-1, message="not today")
 
     server = asking(InputRequiredResult(input_requests={"u": FORM}, request_state="1"))
@@ -307,7 +307,7 @@ async def test_uses_of_tools_and_their_results_must_match(
     request = sampling(HELLO, *messages, tools=[TOOL])
     server = asking(InputRequiredResult(input_requests={"q": request}, request_state="1"))
 
-    async def never(ctx: Any, params: Any) -> Any:
+    async def never(context: Any, params: Any) -> Any:
         raise AssertionError("the model was asked")
 
     async with Client(
@@ -336,9 +336,9 @@ async def test_a_conversation_with_tools(mode: str) -> None:
         seen=seen,
     )
 
-    async def use(ctx: Any, params: Any) -> Any:
+    async def use(context: Any, params: Any) -> Any:
         if params.tools is None:
-            return await say(ctx, params)
+            return await say(context, params)
         return CreateMessageResultWithTools(role="assistant", content=[USE], model="m")
 
     declared = SamplingCapability(tools=SamplingToolsCapability())

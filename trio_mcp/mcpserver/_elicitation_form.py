@@ -129,7 +129,7 @@ def _question(where: str, schema: Any, titles: Mapping[str, str]) -> JsonObject:
         return asked
     if kind == "boolean" and "enum" not in found and "const" not in found:
         return _worded({"type": kind}, found, ())
-    if kind in {"integer", "number"} and "enum" not in found and "const" not in found:
+    if kind in ("integer", "number") and "enum" not in found and "const" not in found:
         return _worded({"type": kind}, _with_inclusive_bounds(found), ("minimum", "maximum"))
     raise TypeError(
         f"{where} cannot be asked in a form, which has text, numbers, yes or no, and choices of "

@@ -112,7 +112,13 @@ class _Round:
         }
         if not self.questions:
             return values
-        return InputRequiredResult(input_requests=self.questions, request_state=self.after.write())
+        # In the order of the plan, and not that in which they happened to be asked.
+        in_order = {
+            each.key: self.questions[each.key]
+            for each in self.plan.resolvers
+            if each.key in self.questions
+        }
+        return InputRequiredResult(input_requests=in_order, request_state=self.after.write())
 
     # Who can run
 
