@@ -95,7 +95,7 @@ async def test_values_without_questions(mode: str) -> None:
         return f"{word} {shout} {ctx.request_context.method}"
 
     def pow_(base: int, exponent: int) -> int:
-        return base**exponent
+        return int(base**exponent)
 
     class Counter:
         def __call__(self, times: int) -> int:

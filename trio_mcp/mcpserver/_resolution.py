@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 import attrs
 import trio
@@ -193,11 +193,12 @@ class _Round:
     async def _settle(self, resolver: Resolver, value: Any) -> _Outcome:
         if not isinstance(value, (Elicit, Sample, ListRoots)):
             return AcceptedElicitation(data=value)
+        question = cast("Question", value)
         request = self.context.request_context
         assert request.exchange is not None
         if request.exchange.accepted.revision.has_server_requests:
-            return await self._ask_now(resolver, value)
-        return self._look_up(resolver, value)
+            return await self._ask_now(resolver, question)
+        return self._look_up(resolver, question)
 
     async def _ask_now(self, resolver: Resolver, question: Question) -> _Outcome:
         try:

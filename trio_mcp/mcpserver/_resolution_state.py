@@ -12,6 +12,7 @@ import attrs
 from trio_mcp._codec import DecodeError, decode, encode
 from trio_mcp.types._revisions import LATEST_MODERN
 
+from ._hints._shape import is_object
 from ._questions import WrongAnswer
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Progress:
         """
         try:
             found: Any = json.loads(state or "null")
-            if not isinstance(found, dict) or found.get("v") != _VERSION:
+            if not is_object(found) or found.get("v") != _VERSION:
                 return cls()
             return cls(
                 {key: Recorded(q, a) for key, (q, a) in found["answered"].items()},

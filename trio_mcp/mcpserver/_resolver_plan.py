@@ -243,7 +243,8 @@ def _managed(fn: Callable[..., Any]) -> Callable[..., Any] | None:
 def _is(kind: Callable[[Any], bool], fn: Any) -> bool:
     while isinstance(fn, functools.partial):
         fn = fn.func
-    return kind(fn) or kind(getattr(type(fn), "__call__", None))  # noqa: B004 - the method is wanted
+    call: Any = getattr(fn.__class__, "__call__", None)  # noqa: B004 - the method is wanted
+    return kind(fn) or kind(call)
 
 
 _OUTCOMES: Final = (AcceptedElicitation, DeclinedElicitation, CancelledElicitation)

@@ -42,6 +42,8 @@ from ._registry import needs_input, read_params
 from ._sampling_turns import check_tool_turns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from trio_mcp.types import (
         CreateMessageRequestParams,
         ElicitRequest,
@@ -217,9 +219,11 @@ def _in_older_words(request: InputRequest) -> InputRequest:
 
 
 def _params_of_retry(
-    params: Any, answers: dict[str, InputResponse], state: str | None
+    params: Mapping[str, Any] | None, answers: dict[str, InputResponse], state: str | None
 ) -> JsonObject:
-    again = {key: value for key, value in (params or {}).items() if key not in _OF_A_ROUND}
+    again: JsonObject = {
+        key: value for key, value in (params or {}).items() if key not in _OF_A_ROUND
+    }
     if answers:
         again["inputResponses"] = {
             key: encode(_as_model(answer), LATEST_MODERN) for key, answer in answers.items()

@@ -27,7 +27,7 @@ from ._request_state_codec import AESGCMRequestStateCodec, InvalidRequestState
 from ._used_states import UsedStates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from trio_mcp.types import InputRequiredResult
     from trio_mcp.types._base import JsonObject
@@ -225,8 +225,8 @@ class RequestStateBoundary:
             raise MCPError(INTERNAL_ERROR, "Internal server error") from exc
 
     def _principal(self, ctx: ServerRequestContext[Any, Any]) -> str | None:
-        bind = self._security.bind_principal
-        principal: object = None if bind is None else bind(ctx)
+        bind: Any = self._security.bind_principal  # the author's, whatever its hints say
+        principal = None if bind is None else bind(ctx)
         if principal is None or isinstance(principal, str):
             return principal
         raise TypeError(f"bind_principal returned {type(principal).__name__}, not text or None")
@@ -255,12 +255,13 @@ def compact_json(value: Any, *, sort_keys: bool = False) -> str:
     return json.dumps(value, separators=(",", ":"), sort_keys=sort_keys)
 
 
-def _claims_in(payload: bytes) -> Mapping[str, Any]:
+def _claims_in(payload: bytes) -> JsonObject:
     try:
-        claims: Any = json.loads(payload)
+        found: Any = json.loads(payload)
     except ValueError:
         raise InvalidRequestState("what was sealed is no JSON") from None
-    if not isinstance(claims, dict) or claims.get("v") != _VERSION:
+    claims = cast("JsonObject", found) if isinstance(found, dict) else {}
+    if claims.get("v") != _VERSION:
         raise InvalidRequestState("it was sealed by another version")
     for name, kind in (("s", str), ("id", str), ("iat", (int, float)), ("exp", (int, float))):
         if not isinstance(claims.get(name), kind):

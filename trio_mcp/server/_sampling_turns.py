@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trio_mcp._codec import decode
 from trio_mcp.types import SamplingMessage, ToolResultContent, ToolUseContent
+from trio_mcp.types._revisions import LATEST_MODERN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from trio_mcp.types._base import JsonObject
 
-def check_tool_turns(messages: Sequence[SamplingMessage]) -> None:
+
+def check_tool_turns(messages: Sequence[SamplingMessage | JsonObject]) -> None:
     """Check that each tool that the model used is answered in the next message, and only those.
 
     Raises:
@@ -19,9 +23,8 @@ def check_tool_turns(messages: Sequence[SamplingMessage]) -> None:
 
     """
     open_uses: set[str] = set()
-    for index, message in enumerate(messages):
-        if not isinstance(message, SamplingMessage):
-            return  # given as JSON, and checked where it is read
+    for index, given in enumerate(messages):
+        message = _read(given)
         blocks = message.content_as_list
         results = [each.tool_use_id for each in blocks if isinstance(each, ToolResultContent)]
         where = f"messages[{index}]"
@@ -38,3 +41,9 @@ def check_tool_turns(messages: Sequence[SamplingMessage]) -> None:
             raise ValueError(f"{where}: only the assistant uses tools")
     if open_uses:
         raise ValueError(f"the use of a tool {min(open_uses)!r} has no result")
+
+
+def _read(message: SamplingMessage | JsonObject) -> SamplingMessage:
+    if isinstance(message, SamplingMessage):
+        return message
+    return decode(SamplingMessage, message, LATEST_MODERN, where="message")
