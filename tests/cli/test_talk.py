@@ -124,7 +124,7 @@ def test_list_without_templates_is_no_failure(cli, tmp_path):
 
 
 def test_server_in_a_terminal_says_who_its_client_is(terminal, shop):
-    ctrl_d = b"\x04\x04"
+    ctrl_d = b"\x04"
     done = terminal("run", shop, keys=ctrl_d)
     assert done.status == 0
     assert "shop: this terminal is its client" in done.written

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 import attrs
 
 from trio_mcp.types import _literals
-from trio_mcp.types._base import Unset
+from trio_mcp.types._base import UNSET, Unset
 
 __all__ = ["Choice", "Field", "Items", "Members", "Named", "Plain", "Shape", "Words"]
 __all__ += ["fields_of", "shape_of"]
@@ -125,7 +125,7 @@ def _field(cls: type, attribute: attrs.Attribute[Any]) -> Field:
     metadata = attribute.metadata
     parts = _parts(_evaluated(cls, attribute))
     nullable = type(None) in parts
-    unset = Unset in parts
+    unset = attribute.default is UNSET
     shape = _choice([each for each in parts if each is not type(None) and each is not Unset])
     described = {
         key: metadata[key]

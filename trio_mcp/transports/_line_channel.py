@@ -67,11 +67,13 @@ class LineChannel(Channel):
         self._receiving = True
         try:
             while True:
+                if self._ended:
+                    # A terminal says so only once: it must not be asked again.
+                    await trio.lowlevel.checkpoint()
+                    raise trio.EndOfChannel
                 chunk = await self._receive_stream.receive_some(READ_SIZE)
                 if chunk:
                     lines = self._splitter.feed(bytes(chunk))
-                elif self._ended:
-                    raise trio.EndOfChannel
                 else:
                     self._ended = True
                     lines = self._splitter.finish()
