@@ -38,7 +38,15 @@ class LineChannel(Channel):
 
     """
 
-    __slots__ = ("_ended", "_errors", "_receive_stream", "_receiving", "_send_stream", "_splitter")
+    __slots__ = (
+        "_closed",
+        "_ended",
+        "_errors",
+        "_receive_stream",
+        "_receiving",
+        "_send_stream",
+        "_splitter",
+    )
 
     def __init__(
         self,
@@ -54,6 +62,7 @@ class LineChannel(Channel):
         self._errors = encoding_errors
         self._receiving = False
         self._ended = False
+        self._closed = False
 
     async def receive(self) -> list[Frame]:
         """Wait for the next messages; see `Channel.receive`.
@@ -67,7 +76,7 @@ class LineChannel(Channel):
         self._receiving = True
         try:
             while True:
-                if self._ended:
+                if self._ended and not self._closed:
                     # A terminal says so only once: it must not be asked again.
                     await trio.lowlevel.checkpoint()
                     raise trio.EndOfChannel
@@ -99,6 +108,7 @@ class LineChannel(Channel):
 
     async def finish(self) -> None:
         """Close as `aclose` does, without raising `trio.Cancelled`, for the end of a block."""
+        self._closed = True
         try:
             with finish_within(CLOSE_TIMEOUT):
                 await self._send_stream.aclose()
