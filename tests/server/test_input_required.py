@@ -347,3 +347,38 @@ async def test_a_conversation_with_tools(mode: str) -> None:
     ) as client:
         await client.call_tool("t")
     assert seen[2][0]["q"].content_as_list == [USE]
+
+
+# What the client sends in each round
+
+
+@pytest.mark.req("R-177", "R-189", "R-190", "R-191", "R-192")
+async def test_a_retry_is_the_same_request_with_answers_and_the_state_as_it_came() -> None:
+    state = '  not {"JSON": \u00e9, \u2028\n ' + "x" * 5000
+    seen: list[Any] = []
+    rounds = [
+        InputRequiredResult(input_requests={"q": FORM}),
+        InputRequiredResult(input_requests={"q": ROOTS}, request_state=state),
+        InputRequiredResult(request_state=""),
+        CallToolResult(content=[]),
+    ]
+
+    async def call_tool(ctx: ServerRequestContext[Any, Any], params: Any) -> Any:
+        own = {key: value for key, value in (ctx.params or {}).items() if key != "_meta"}
+        seen.append((ctx.request_id, own))
+        return rounds[len(seen) - 1]
+
+    async with Client(Server("a", on_call_tool=call_tool), **EVERYTHING) as client:
+        await client.call_tool("t", {"a": [1]})
+    asked = {"name": "t", "arguments": {"a": [1]}}
+    assert [params for _, params in seen] == [
+        asked,
+        {**asked, "inputResponses": {"q": {"action": "accept", "content": {"name": "Ann"}}}},
+        {
+            **asked,
+            "inputResponses": {"q": {"roots": [{"uri": "file:///a"}]}},
+            "requestState": state,
+        },
+        {**asked, "requestState": ""},
+    ]
+    assert len({request_id for request_id, _ in seen}) == 4
