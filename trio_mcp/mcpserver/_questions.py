@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
 
 from trio_mcp.errors import MCPDeprecationWarning
 from trio_mcp.types import (
@@ -176,3 +176,7 @@ class ListRoots:
 
 
 Question: TypeAlias = Elicit[Any] | Sample | ListRoots
+
+
+def is_question(value: object) -> TypeGuard[Question]:
+    return isinstance(value, (Elicit, Sample, ListRoots))

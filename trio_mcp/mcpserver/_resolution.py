@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import attrs
 import trio
@@ -18,7 +18,7 @@ from trio_mcp.types._revisions import LATEST_MODERN
 
 from ._elicitation import AcceptedElicitation
 from ._managed import InThread
-from ._questions import Elicit, ListRoots, Sample, WrongAnswer
+from ._questions import WrongAnswer, is_question
 from ._resolution_state import Progress, Recorded, fingerprint
 
 if TYPE_CHECKING:
@@ -191,14 +191,13 @@ class _Round:
     # What it found
 
     async def _settle(self, resolver: Resolver, value: Any) -> _Outcome:
-        if not isinstance(value, (Elicit, Sample, ListRoots)):
+        if not is_question(value):
             return AcceptedElicitation(data=value)
-        question = cast("Question", value)
         request = self.context.request_context
         assert request.exchange is not None
         if request.exchange.accepted.revision.has_server_requests:
-            return await self._ask_now(resolver, question)
-        return self._look_up(resolver, question)
+            return await self._ask_now(resolver, value)
+        return self._look_up(resolver, value)
 
     async def _ask_now(self, resolver: Resolver, question: Question) -> _Outcome:
         try:
