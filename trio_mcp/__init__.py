@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from trio_mcp.client import (
         InputRequiredRoundsExceededError as InputRequiredRoundsExceededError,
     )
+    from trio_mcp.client import ListenNotSupportedError as ListenNotSupportedError
+    from trio_mcp.client import Subscription as Subscription
+    from trio_mcp.client import SubscriptionLost as SubscriptionLost
     from trio_mcp.errors import ConnectionLost as ConnectionLost
     from trio_mcp.errors import InvalidResponse as InvalidResponse
     from trio_mcp.errors import InvalidSignature as InvalidSignature
@@ -50,9 +53,13 @@ if TYPE_CHECKING:
     from trio_mcp.mcpserver import Sample as Sample
     from trio_mcp.mcpserver import UriTemplate as UriTemplate
     from trio_mcp.mcpserver import UserMessage as UserMessage
+    from trio_mcp.server import PromptsListChanged as PromptsListChanged
+    from trio_mcp.server import ResourcesListChanged as ResourcesListChanged
+    from trio_mcp.server import ResourceUpdated as ResourceUpdated
     from trio_mcp.server import Server as Server
     from trio_mcp.server import ServerRequestContext as ServerRequestContext
     from trio_mcp.server import ServerSession as ServerSession
+    from trio_mcp.server import ToolsListChanged as ToolsListChanged
     from trio_mcp.transports import StdioServerParameters as StdioServerParameters
     from trio_mcp.transports import open_memory_channel_pair as open_memory_channel_pair
     from trio_mcp.transports import stdio_client as stdio_client
@@ -190,6 +197,7 @@ __all__ = [
     "ListResourcesResult",
     "ListRoots",
     "ListToolsResult",
+    "ListenNotSupportedError",
     "LoggingLevel",
     "LoggingMessageNotification",
     "MCPDeprecationWarning",
@@ -205,6 +213,7 @@ __all__ = [
     "PromptArgument",
     "PromptMessage",
     "PromptsCapability",
+    "PromptsListChanged",
     "ReadResourceRequest",
     "ReadResourceResult",
     "RequestTimeout",
@@ -214,8 +223,10 @@ __all__ = [
     "ResourceLink",
     "ResourceNotFoundError",
     "ResourceTemplate",
+    "ResourceUpdated",
     "ResourceUpdatedNotification",
     "ResourcesCapability",
+    "ResourcesListChanged",
     "Role",
     "RootsCapability",
     "Sample",
@@ -237,6 +248,8 @@ __all__ = [
     "StdioServerParameters",
     "StopReason",
     "SubscribeRequest",
+    "Subscription",
+    "SubscriptionLost",
     "TextContent",
     "TextResourceContents",
     "Tool",
@@ -246,6 +259,7 @@ __all__ = [
     "ToolResultContent",
     "ToolUseContent",
     "ToolsCapability",
+    "ToolsListChanged",
     "UnsubscribeRequest",
     "UriTemplate",
     "UrlElicitationRequiredError",
@@ -261,6 +275,9 @@ _HOMES = {
     "Client": "trio_mcp.client",
     "ClientRequestContext": "trio_mcp.client",
     "ClientSession": "trio_mcp.client",
+    "SubscriptionLost": "trio_mcp.client",
+    "Subscription": "trio_mcp.client",
+    "ListenNotSupportedError": "trio_mcp.client",
     "InputRequiredRoundsExceededError": "trio_mcp.client",
     "ConnectionLost": "trio_mcp.errors",
     "InvalidResponse": "trio_mcp.errors",
@@ -294,6 +311,10 @@ _HOMES = {
     "Server": "trio_mcp.server",
     "ServerRequestContext": "trio_mcp.server",
     "ServerSession": "trio_mcp.server",
+    "ToolsListChanged": "trio_mcp.server",
+    "ResourcesListChanged": "trio_mcp.server",
+    "ResourceUpdated": "trio_mcp.server",
+    "PromptsListChanged": "trio_mcp.server",
     "StdioServerParameters": "trio_mcp.transports",
     "open_memory_channel_pair": "trio_mcp.transports",
     "stdio_client": "trio_mcp.transports",

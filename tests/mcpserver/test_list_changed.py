@@ -192,6 +192,7 @@ async def test_a_tool_in_a_thread_may_add_tools(mock_clock, mode):
 
     async with hearing(server, mode) as (client, heard):
         await client.call_tool("grow")
+        await trio.testing.wait_all_tasks_blocked()
         assert heard == []
         mock_clock.jump(1)
         await trio.testing.wait_all_tasks_blocked()
@@ -241,13 +242,13 @@ async def test_what_a_run_has_still_to_tell_is_told_by_another(autojump_clock):
     async with open_background_nursery() as nursery:
         first = trio.CancelScope()
 
-        async def run_for_a_while(task_status):
+        @nursery.start_soon
+        async def run_for_a_while():
             with first:
                 async with server.open():
-                    task_status.started()
                     await trio.sleep_forever()
 
-        await nursery.start(run_for_a_while)
+        await trio.testing.wait_all_tasks_blocked()
         async with hearing(server) as (_, heard):
             server.add_tool(numbered(1), name="x")
             first.cancel()

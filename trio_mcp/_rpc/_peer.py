@@ -31,8 +31,8 @@ from ._answer import answer, error_for
 from ._calls import Call, cancel_reason, logger, read_progress
 from ._exchange import NO_PARAMS, Exchange
 from ._link import NO_OPTIONS, CallOptions, Link
-from ._nursery import finish_within, open_background_nursery
-from ._outbox import NOTICE_TIMEOUT, Outbox
+from ._nursery import open_background_nursery
+from ._outbox import Outbox
 from ._pump import Pump
 from ._time_limit import TimeLimit
 
@@ -60,7 +60,8 @@ LOSS_REASON_TIMEOUT: Final = 1.5
 
 END_OF_STREAM_PAUSE: Final = 0.1
 """Seconds between the result that ends a stream of notifications and the notice that says so,
-too: clients that read both at once (`mcp` 2.3) take the stream for lost."""
+too: clients that read both at once (`mcp` 2.3) take the stream for lost. Where the connection
+ends with the stream, nobody is left to whom that matters."""
 
 
 class Peer(Link):
@@ -213,9 +214,8 @@ class Peer(Link):
     async def finish(self) -> None:
         """Write the last notices, in bounded time; then all that still wait are told."""
         if self._mute is None:
-            with finish_within(NOTICE_TIMEOUT):
-                await self._end_streams()
-                await self._outbox.finish()
+            self._end_streams()
+            await self._outbox.finish()
         self._lose(ConnectionLost("The connection was closed on this side"))
         self._mute = self._mute or self._lost
         self._serving.disconnect(self._connection)
@@ -423,10 +423,11 @@ class Peer(Link):
             return
         self._outbox.put(message)
         self._ended_streams.append(exchange.id)
-        await trio.sleep(END_OF_STREAM_PAUSE)
+        if self._lost is None:
+            await trio.sleep(END_OF_STREAM_PAUSE)
         self._tell_end_of_stream(exchange.id, self._release)
 
-    async def _end_streams(self) -> None:
+    def _end_streams(self) -> None:
         # This side closes the connection: streams of notifications end in good order, and
         # their handlers, which are cancelled by now, need do nothing for it.
         for exchange in self._inbound:
@@ -436,11 +437,8 @@ class Peer(Link):
                 self._outbox.put(JSONRPCResponse(id=exchange.id, result=result))
                 self._ended_streams.append(exchange.id)
                 self._inbound.close(exchange.id)
-        if self._ended_streams:
-            await self._outbox.finish()
-            await trio.sleep(END_OF_STREAM_PAUSE)
-            for request_id in list(self._ended_streams):
-                self._tell_end_of_stream(request_id)
+        for request_id in list(self._ended_streams):
+            self._tell_end_of_stream(request_id)
 
     def _tell_end_of_stream(
         self, request_id: RequestId, on_written: Callable[[], None] | None = None

@@ -83,7 +83,7 @@ class ListenRoute:
     lost_events: int = 0
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
     # In the order of arrival; an event that waits already is not repeated.
-    pending: dict[ServerEvent, None] = attrs.field(factory=dict)
+    pending: dict[ServerEvent, None] = attrs.field(factory=dict[ServerEvent, None])
     _selection: Selection | None = None
     _changed: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
 

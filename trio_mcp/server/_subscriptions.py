@@ -126,7 +126,7 @@ class ListenStream:
     overflowed: bool = False
     sending: trio.CancelScope = attrs.field(factory=trio.CancelScope)
     _ended: bool = False
-    _events: deque[ServerEvent] = attrs.field(factory=deque)
+    _events: deque[ServerEvent] = attrs.field(factory=deque["ServerEvent"])
     _changed: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
     _run: trio.lowlevel.TrioToken = attrs.field(factory=trio.lowlevel.current_trio_token)
 
