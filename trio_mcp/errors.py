@@ -37,6 +37,7 @@ from trio_mcp.types import (
     URL_ELICITATION_REQUIRED,
     ErrorData,
 )
+from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +117,7 @@ class MCPError(Exception):
         A modern server answers -32602 with the URI as data, an older one -32002.
         """
         if self.code == INVALID_PARAMS:
-            return isinstance(self.data, dict) and "uri" in self.data
+            return is_object(self.data) and "uri" in self.data
         return self.code == _RESOURCE_NOT_FOUND
 
     def __str__(self) -> str:
@@ -220,9 +221,9 @@ class UrlElicitationRequiredError(MCPError):
     @classmethod
     def from_error(cls, error: ErrorData) -> UrlElicitationRequiredError:
         """Read the elicitations out of an error answer; those that are none are left out."""
-        data: Any = error.data
-        listed: Any = data.get("elicitations") if isinstance(data, dict) else None
-        found = [_elicitation_from_json(each) for each in listed or () if isinstance(each, dict)]
+        data = error.data
+        listed = data.get("elicitations") if is_object(data) else None
+        found = [_elicitation_from_json(each) for each in listed or () if is_object(each)]
         made = cls([each for each in found if each is not None], error.message)
         made.error = error
         return made

@@ -513,7 +513,7 @@ def watched(happened: list[str]) -> dict[str, Any]:
         try:
             async with trio.open_nursery() as nursery:  # as it may in a context manager
                 nursery.start_soon(trio.sleep_forever)
-                yield "value"
+                yield "value"  # noqa: ASYNC101, ASYNC119 - used as one
                 nursery.cancel_scope.cancel()
         finally:
             happened.append("exit")

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from trio_mcp import types
-from trio_mcp.types._base import UNSET, JsonObject
+from trio_mcp.types._base import UNSET, JsonObject, is_array, is_object
 from trio_mcp.types._revisions import Revision
 
 from ._json import dumps
-from ._strict import is_array, is_object
 
 __all__ = ["Downgrade", "downgrade_for"]
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ._decode_error import DecodeError, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from trio_mcp.types._base import JsonObject, JsonValue
 
 __all__ = [
     "chosen",
@@ -32,21 +31,11 @@ __all__ = [
     "encode_object",
     "encode_text",
     "encode_word",
-    "is_array",
-    "is_object",
     "listing",
     "missing",
     "mistaken",
     "wrong",
 ]
-
-
-def is_object(value: object) -> TypeGuard[JsonObject]:
-    return isinstance(value, dict)
-
-
-def is_array(value: object) -> TypeGuard[list[JsonValue]]:
-    return isinstance(value, list)
 
 
 def wrong(expected: str, value: object, name: str | int | None = None) -> DecodeError:

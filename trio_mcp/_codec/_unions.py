@@ -7,9 +7,11 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from trio_mcp.types._base import is_array, is_object
+
 from ._decode_error import DecodeError, kind_of
 from ._shapes import Field, Named, Words, fields_of
-from ._strict import chosen, is_array, is_object, listing, missing, wrong
+from ._strict import chosen, listing, missing, wrong
 
 __all__ = ["TAGGED", "Selector", "members_of", "selector_for"]
 

@@ -19,7 +19,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -32,6 +32,7 @@ from trio_mcp.types import (
     SUPPORTED_PROTOCOL_VERSIONS,
     UNSUPPORTED_PROTOCOL_VERSION,
 )
+from trio_mcp.types._base import is_array, is_object
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision, revision_for
 
 if TYPE_CHECKING:
@@ -159,8 +160,8 @@ class Connecting:
 
     def _choose_from_offer(self, error: MCPError) -> Step:
         assert isinstance(self._step, Probe)
-        data: Any = error.data
-        offered = _versions(data.get("supported") if isinstance(data, dict) else None) or []
+        data = error.data
+        offered = _versions(data.get("supported") if is_object(data) else None) or []
         modern = _newest_mutual(offered, MODERN_PROTOCOL_VERSIONS)
         if modern is not None and not self._retried_probe:
             self._retried_probe = True
@@ -182,7 +183,7 @@ class Connecting:
 
 
 def _versions(value: object) -> list[str] | None:
-    if not isinstance(value, list):
+    if not is_array(value):
         return None
     return [each for each in value if isinstance(each, str)]
 

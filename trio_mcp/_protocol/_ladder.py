@@ -115,7 +115,7 @@ def _accept_modern(
 ) -> Accepted:
     version = meta.get(PROTOCOL_VERSION_META_KEY)
     capabilities = meta.get(CLIENT_CAPABILITIES_META_KEY)
-    if version.__class__ is not str:
+    if not isinstance(version, str):
         raise invalid_params(_missing(PROTOCOL_VERSION_META_KEY, "a string", version))
     if capabilities.__class__ is not dict:
         raise invalid_params(_missing(CLIENT_CAPABILITIES_META_KEY, "an object", capabilities))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
 
@@ -22,7 +22,7 @@ class OpenRequests(Generic[T]):
     one forbids an id to come back within a session. Theirs may come back once answered.
     """
 
-    _entries: dict[RequestId, T] = attrs.field(factory=dict)
+    _entries: dict[RequestId, T] = attrs.Factory(dict[Any, Any])
     _last_id: int = 0
 
     def next_id(self) -> int:

@@ -7,11 +7,12 @@ arriving notification means and when to hand it out.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
 from trio_mcp.types import SUBSCRIPTION_ID_META_KEY, SubscriptionFilter
+from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +86,7 @@ def read_event(method: str, params: JsonObject) -> ServerEvent | None:
 def subscription_id_of(params: JsonObject) -> JsonValue:
     """Read which subscription a notification belongs to; None when it names none."""
     meta = params.get("_meta")
-    return meta.get(SUBSCRIPTION_ID_META_KEY) if isinstance(meta, dict) else None
+    return meta.get(SUBSCRIPTION_ID_META_KEY) if is_object(meta) else None
 
 
 def can_subscribe(capabilities: ServerCapabilities) -> bool:
@@ -177,7 +178,7 @@ class Pacing:
     Updates of a resource are not held back.
     """
 
-    _last: dict[ServerEvent, tuple[float, float]] = attrs.field(factory=dict)
+    _last: dict[ServerEvent, tuple[float, float]] = attrs.Factory(dict[Any, Any])
     # {event: (when it was told, how long the next one waits)}
 
     def due(self, event: ServerEvent) -> float:

@@ -12,7 +12,7 @@ what leaves it are written once:
 from __future__ import annotations
 
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 import trio
 
@@ -71,10 +71,12 @@ def _without(
 
 
 def _sole_exception(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    exc: BaseException = group
-    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
-        exc = exc.exceptions[0]
-    return exc
+    while len(group.exceptions) == 1:
+        inner = group.exceptions[0]
+        if not isinstance(inner, BaseExceptionGroup):
+            return inner
+        group = cast("BaseExceptionGroup[BaseException]", inner)
+    return group
 
 
 def _raise_as_is(exc: BaseException) -> NoReturn:

@@ -54,7 +54,7 @@ class Outbox:
     """
 
     _channel: Channel
-    _queue: deque[Outgoing] = attrs.field(factory=deque)
+    _queue: deque[Outgoing] = attrs.Factory(deque[Outgoing])
     _writer: trio.lowlevel.Task | None = None
     _running: bool = False
     # True while a frame may be half written: if the writer is cancelled then, nothing may

@@ -497,7 +497,7 @@ async def open_peer(
         try:
             yield peer
         finally:
-            await peer.finish()
+            await peer.finish()  # noqa: ASYNC102 - it shields itself, bounded
 
 
 def _with_progress_token(params: JsonObject | None, token: RequestId) -> JsonObject:

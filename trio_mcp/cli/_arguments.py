@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp._codec import JsonError, loads
 from trio_mcp.cli._mistakes import UsageMistake
+from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,11 +15,6 @@ if TYPE_CHECKING:
 
 MAX_STEPS: Final = 100
 """How many schemas are looked at to learn the types of one argument."""
-
-
-def is_object(value: JsonValue) -> TypeGuard[JsonObject]:
-    """Whether a JSON value is an object."""
-    return isinstance(value, dict)
 
 
 def read_json_object(text: str) -> JsonObject:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from trio_mcp.cli._arguments import is_object
 from trio_mcp.cli._connect import CLIENT_INFO
 from trio_mcp.cli._demo_roads import ROADS
 from trio_mcp.cli._demo_screen import screen_for
@@ -18,6 +17,7 @@ from trio_mcp.cli._offers import gather_offers
 from trio_mcp.cli._printer import Printer
 from trio_mcp.client import Client
 from trio_mcp.types import TextContent, TextResourceContents
+from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from trio_mcp._codec import encode
-from trio_mcp.cli._arguments import is_object
 from trio_mcp.cli._clean import clean, one_line
 from trio_mcp.errors import MCPError
 from trio_mcp.types import METHOD_NOT_FOUND
+from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

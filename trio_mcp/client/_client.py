@@ -118,7 +118,7 @@ class Client:
     log_level: LoggingLevel | None = None
     message_handler: MessageHandlerFnT | None = None
     client_info: Implementation | None = None
-    mode: ConnectMode = attrs.field(default="auto")
+    mode: ConnectMode = "auto"
     prior_discover: DiscoverResult | None = None
     elicitation_callback: ElicitationFnT | None = None
     input_required_max_rounds: int = DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
@@ -132,17 +132,13 @@ class Client:
     _cache: ResponseCache | None = attrs.field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
+        versions = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
+        if self.mode not in ("auto", "legacy", *versions):
+            raise ValueError(
+                f"mode must be 'auto', 'legacy' or one of {', '.join(versions)}; got {self.mode!r}"
+            )
         if self.cache is not None:
             self._cache = ResponseCache(self.cache)
-
-    @mode.validator
-    def _check_mode(self, attribute: Any, value: Any) -> None:
-        del attribute
-        versions = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
-        if value not in ("auto", "legacy", *versions):
-            raise ValueError(
-                f"mode must be 'auto', 'legacy' or one of {', '.join(versions)}; got {value!r}"
-            )
 
     async def __aenter__(self) -> Self:
         if self._block is not None:
@@ -165,7 +161,7 @@ class Client:
         if block is None:
             raise RuntimeError("This client is not open")
         try:
-            return await block.__aexit__(exc_type, exc_val, exc_tb)
+            return await block.__aexit__(exc_type, exc_val, exc_tb)  # noqa: ASYNC102 - bounded inside
         finally:
             self._session = None
 

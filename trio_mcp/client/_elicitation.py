@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trio_mcp.types import ElicitResult
+from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
     from trio_mcp.types import ElicitRequestParams, ErrorData
@@ -19,14 +20,14 @@ def with_defaults(
     schema: Any = getattr(params, "requested_schema", None)
     if not isinstance(answer, ElicitResult) or answer.action != "accept" or schema is None:
         return answer
-    properties: Any = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(properties, dict):
+    properties = schema.get("properties") if is_object(schema) else None
+    if not is_object(properties):
         return answer
     content = dict(answer.content or {})
     content |= {
         name: field["default"]
         for name, field in properties.items()
-        if name not in content and isinstance(field, dict) and "default" in field
+        if name not in content and is_object(field) and "default" in field
     }
     # mypy does not see that a wire model is an attrs class.
     return attrs.evolve(answer, content=content)  # type: ignore[misc]

@@ -169,7 +169,7 @@ class ClientSession:
     ) -> bool | None:
         stack, self._exit_stack = self._exit_stack, None
         assert stack is not None
-        return await stack.__aexit__(exc_type, exc_val, exc_tb)
+        return await stack.__aexit__(exc_type, exc_val, exc_tb)  # noqa: ASYNC102 - bounded inside
 
     # What is known of the server
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_origin
 import attrs
 
 from trio_mcp._codec._schema import compile_validator
+from trio_mcp.types._base import is_array, is_object
 
 from ._elicitation_choices import titles_of_choices
 from ._hints import HintError, Mismatch, Scope, Walker
-from ._hints._shape import is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

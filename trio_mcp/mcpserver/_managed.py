@@ -63,7 +63,7 @@ class InThread:
         manager = self._manager
         assert manager is not None
         with finish_within(CLEANUP_SECONDS):
-            return await trio.to_thread.run_sync(
+            return await trio.to_thread.run_sync(  # noqa: ASYNC102 - in finish_within
                 manager.__exit__,
                 kind,
                 exc,

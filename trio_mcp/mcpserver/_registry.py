@@ -75,9 +75,8 @@ class Registry(Generic[_ItemT]):
         made = listings.get(form)
         if made is None:
             items = list(self._items.items())
-            made = listings[form] = Listing(
-                [key for key, _ in items], [to_wire(item) for _, item in items]
-            )
+            entries = [to_wire(item) for _, item in items]
+            made = listings[form] = Listing([key for key, _ in items], entries)
         return made
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from trio_mcp._codec import DecodeError, decode, encode
+from trio_mcp.types._base import is_object
 from trio_mcp.types._revisions import LATEST_MODERN
 
-from ._hints._shape import is_object
 from ._questions import WrongAnswer
 
 if TYPE_CHECKING:

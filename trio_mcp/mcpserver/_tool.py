@@ -21,12 +21,12 @@ from trio_mcp.errors import (
     UnexpectedToolError,
 )
 from trio_mcp.types import Tool as WireTool
+from trio_mcp.types._base import is_object
 
 from ._answers import single_cause
 from ._context import Context
 from ._hints import Scope, UnknownName, is_still_running
 from ._hints._header_names import header_fault
-from ._hints._shape import is_object
 from ._results import ResultError, ResultPlan, plan_result, reads_files
 from ._signature import (
     ArgumentsError,

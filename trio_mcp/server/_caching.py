@@ -34,20 +34,15 @@ class CacheHint:
 
     """
 
-    ttl_ms: int = attrs.field(default=0)
-    scope: Literal["public", "private"] = attrs.field(default="private")
+    ttl_ms: int = 0
+    scope: Literal["public", "private"] = "private"
 
-    @ttl_ms.validator
-    def _check_ttl(self, attribute: Any, value: Any) -> None:
-        del attribute
-        if value.__class__ is not int or value < 0:
-            raise ValueError(f"ttl_ms must be a whole number of at least 0, got {value!r}")
-
-    @scope.validator
-    def _check_scope(self, attribute: Any, value: Any) -> None:
-        del attribute
-        if value not in ("public", "private"):
-            raise ValueError(f"scope must be 'public' or 'private', got {value!r}")
+    def __attrs_post_init__(self) -> None:
+        ttl_ms: Any = self.ttl_ms
+        if ttl_ms.__class__ is not int or ttl_ms < 0:
+            raise ValueError(f"ttl_ms must be a whole number of at least 0, got {ttl_ms!r}")
+        if self.scope not in ("public", "private"):
+            raise ValueError(f"scope must be 'public' or 'private', got {self.scope!r}")
 
 
 NO_HINT: Final = CacheHint()

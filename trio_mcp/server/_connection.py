@@ -43,12 +43,12 @@ class ServerConnection(Connection):
     initialized: bool = False
     log_level: LoggingLevel | None = None
     session_id: str | None = None
-    announced: JsonObject = attrs.field(factory=dict)
-    subscribed: set[str] = attrs.field(factory=set)
-    untold: dict[ServerEvent, None] = attrs.field(factory=dict)
+    announced: JsonObject = attrs.Factory(dict[Any, Any])
+    subscribed: set[str] = attrs.Factory(set[Any])
+    untold: dict[ServerEvent, None] = attrs.Factory(dict[Any, Any])
     being_told: bool = False
-    streams: set[ListenStream] = attrs.field(factory=set)
-    state: dict[str, Any] = attrs.field(factory=dict)
+    streams: set[ListenStream] = attrs.Factory(set[Any])
+    state: dict[str, Any] = attrs.Factory(dict[Any, Any])
     _revision: Revision | None = None
 
     @property

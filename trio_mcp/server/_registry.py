@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import attrs
 
@@ -64,10 +64,10 @@ def read_params(params_type: Any, params: Mapping[str, Any] | None, revision: Re
       MCPError: -32602, with the path of what is wrong.
 
     """
-    given = {} if params is None else params
+    given: Mapping[str, Any] = {} if params is None else params
     if params_type is None or params_type is dict:
         return given
-    if isinstance(params_type, type) and issubclass(params_type, WireModel):
+    if _is_wire_type(params_type):
         try:
             return decode(params_type, given, revision, where="params")
         except DecodeError as exc:
@@ -81,6 +81,10 @@ def read_params(params_type: Any, params: Mapping[str, Any] | None, revision: Re
         return validate({key: value for key, value in given.items() if key != "_meta"})
     except ValueError as exc:
         raise invalid_params(f"Invalid params: {_first_line(exc)}") from exc
+
+
+def _is_wire_type(params_type: object) -> TypeGuard[type[WireModel]]:
+    return isinstance(params_type, type) and issubclass(params_type, WireModel)
 
 
 def needs_input(result: WireModel | JsonObject) -> bool:

@@ -10,6 +10,7 @@ import trio
 
 from trio_mcp._codec import encode
 from trio_mcp._rpc._channel import join_ends
+from trio_mcp._rpc._nursery import finish_within
 from trio_mcp._rpc._peer import open_peer
 from trio_mcp._rpc._service import Service
 from trio_mcp.types import (
@@ -43,7 +44,7 @@ from ._registry import HandlerEntry
 from ._serving import ServerServing
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from trio_mcp._protocol._subscriptions import ServerEvent
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
     from ._caching import CacheableMethod
     from ._registry import NotificationHandler, RequestHandler, ServerMiddleware
     from ._subscriptions import SubscriptionBus
+
+STOP_SECONDS = 1.0
+"""Seconds that streams of notifications have to end in good order when a run ends."""
 
 DRAIN_SECONDS = 1.0
 """Seconds that running handlers may still answer when the client has ended its input."""
@@ -74,7 +78,7 @@ class InitializationOptions:
 
 
 @asynccontextmanager
-async def lifespan(_: Server[Any]) -> AsyncIterator[dict[str, Any]]:
+async def lifespan(_: Server[Any]) -> AsyncGenerator[dict[str, Any], None]:
     """Do nothing round a run: the lifespan of a server that has no other."""
     yield {}
 
@@ -340,7 +344,8 @@ class Server(Service, Generic[LifespanContextT]):
                 try:
                     yield serving
                 finally:
-                    await serving.stop()
+                    with finish_within(STOP_SECONDS):
+                        await serving.stop()  # noqa: ASYNC102 - in finish_within
 
     async def run(
         self,

@@ -24,7 +24,7 @@ from trio_mcp.types import (
     ErrorData,
     InitializeRequestParams,
 )
-from trio_mcp.types._base import WireModel
+from trio_mcp.types._base import WireModel, is_object
 from trio_mcp.types._methods import METHODS
 
 from ._caching import NO_HINT, CacheHint
@@ -245,12 +245,12 @@ async def _call_handler(entry: HandlerEntry, ctx: ServerRequestContext[Any, Any]
     return await settle_input(entry, ctx, result)
 
 
-def _to_json(result: HandlerResult, revision: Revision) -> JsonObject:
+def _to_json(result: Any, revision: Revision) -> JsonObject:
     if result is None:
         return encode(EmptyResult(), revision)
     if isinstance(result, WireModel):
         return encode(result, revision)
-    if isinstance(result, dict):
+    if is_object(result):
         return {
             name: member
             if member.__class__ is SharedArray

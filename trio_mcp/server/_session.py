@@ -11,6 +11,7 @@ from trio_mcp._protocol._refusals import invalid_params, missing_client_capabili
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions
 from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning, NoBackChannelError
 from trio_mcp.types import ClientCapabilities, EmptyResult, Implementation, InitializeRequestParams
+from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
     from trio_mcp._rpc._exchange import Exchange
@@ -413,7 +414,7 @@ def _reaches(level: str, threshold: str) -> bool:
 def _names(required: JsonObject, prefix: str = "") -> list[str]:
     names: list[str] = []
     for key, value in required.items():
-        inner = _names(value, f"{prefix}{key}.") if isinstance(value, dict) else []
+        inner = _names(value, f"{prefix}{key}.") if is_object(value) else []
         names += inner or [f"{prefix}{key}"]
     return names
 
@@ -422,9 +423,9 @@ def _includes(declared: JsonObject, wanted: JsonObject) -> bool:
     for key, value in wanted.items():
         if key not in declared:
             return False
-        if isinstance(value, dict):
+        if is_object(value):
             inner = declared[key]
-            if not isinstance(inner, dict) or not _includes(inner, value):
+            if not is_object(inner) or not _includes(inner, value):
                 return False
     return True
 

@@ -16,6 +16,7 @@ from typing import (
     Literal,
     Self,
     TypeAlias,
+    TypeGuard,
     TypeVar,
     dataclass_transform,
     overload,
@@ -33,6 +34,17 @@ JsonValue: TypeAlias = Any
 
 JsonObject: TypeAlias = dict[str, Any]
 """A JSON object."""
+
+
+def is_object(value: object) -> TypeGuard[JsonObject]:
+    """Tell whether a JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[JsonValue]]:
+    """Tell whether a JSON value is an array."""
+    return isinstance(value, list)
+
 
 _T = TypeVar("_T", bound=type)
 

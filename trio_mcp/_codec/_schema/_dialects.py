@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from trio_mcp.types._base import is_object
+
 from ._errors import SchemaError
 from ._paths import quote
-from ._shape import is_object
 
 if TYPE_CHECKING:
     from trio_mcp.types._base import JsonValue

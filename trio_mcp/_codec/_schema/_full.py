@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Final
 
 import jsonschema_rs
 
+from trio_mcp.types._base import is_array, is_object
+
 from ._bounds import private_copy
 from ._cost import Costs
 from ._errors import EngineDisagreement, SchemaError
 from ._graph import SchemaGraph
 from ._paths import path_text, quote
-from ._shape import is_array, is_object
 from ._violation import Violation, at, describe_value, locate, violation_of
 
 if TYPE_CHECKING:

@@ -17,10 +17,11 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 import attrs
 
+from trio_mcp.types._base import is_array, is_object
+
 from ._dialects import DIALECTS, Dialect
 from ._errors import SchemaError
 from ._paths import path_text, quote
-from ._shape import is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

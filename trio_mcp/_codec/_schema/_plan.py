@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
 
+from trio_mcp.types._base import is_array, is_object
+
 from ._dialects import DRAFT_2020_12, dialect_of
 from ._errors import SchemaError
 from ._paths import quote
-from ._shape import is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable

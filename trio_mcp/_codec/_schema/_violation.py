@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 
+from trio_mcp.types._base import is_array, is_object
+
 from ._paths import path_text, quote, shorten
-from ._shape import is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from ._shape import is_array, is_object
+from trio_mcp.types._base import is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

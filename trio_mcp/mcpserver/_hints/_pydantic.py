@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp._codec._json import dumps
 from trio_mcp._codec._schema import describe_value
+from trio_mcp.types._base import is_array, is_object
 
 from ._errors import HintError, Mismatch
-from ._shape import ANY_TYPE, Conversion, JsonType, Shape, is_array, is_object
+from ._shape import ANY_TYPE, Conversion, JsonType, Shape
 from ._to_json import pydantic_dump, to_json
 
 if TYPE_CHECKING:

@@ -34,14 +34,6 @@ def json_type(value: Any) -> JsonType:
     return _JSON_TYPES[type(value)]
 
 
-def is_object(value: Any) -> TypeGuard[JsonObject]:
-    return isinstance(value, dict)
-
-
-def is_array(value: Any) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)
-
-
 def is_class(hint: Any) -> TypeGuard[type[Any]]:
     return isinstance(hint, type)
 
