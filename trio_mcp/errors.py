@@ -26,7 +26,7 @@ ConnectionLost`` means that this side lost the connection.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from trio_mcp.types import (
     CONNECTION_CLOSED,
@@ -37,7 +37,6 @@ from trio_mcp.types import (
     URL_ELICITATION_REQUIRED,
     ErrorData,
 )
-from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +116,7 @@ class MCPError(Exception):
         A modern server answers -32602 with the URI as data, an older one -32002.
         """
         if self.code == INVALID_PARAMS:
-            return is_object(self.data) and "uri" in self.data
+            return "uri" in _members(self.data)
         return self.code == _RESOURCE_NOT_FOUND
 
     def __str__(self) -> str:
@@ -221,12 +220,17 @@ class UrlElicitationRequiredError(MCPError):
     @classmethod
     def from_error(cls, error: ErrorData) -> UrlElicitationRequiredError:
         """Read the elicitations out of an error answer; those that are none are left out."""
-        data = error.data
-        listed = data.get("elicitations") if is_object(data) else None
-        found = [_elicitation_from_json(each) for each in listed or () if is_object(each)]
+        listed = _members(error.data).get("elicitations")
+        items: list[Any] = cast("list[Any]", listed) if isinstance(listed, list) else []
+        found = [_elicitation_from_json(_members(each)) for each in items]
         made = cls([each for each in found if each is not None], error.message)
         made.error = error
         return made
+
+
+def _members(value: Any) -> dict[str, Any]:
+    # Whoever only wants the errors does not load what all wire types are made of.
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _elicitation_to_json(params: ElicitRequestURLParams) -> dict[str, Any]:

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from trio_mcp.errors import (
+    ConnectionLost,
+    InvalidResponse,
+    LocalError,
+    MCPError,
+    NoBackChannelError,
+    RequestTimeout,
+    UrlElicitationRequiredError,
+)
+from trio_mcp.types import ElicitRequestURLParams, ErrorData
+
+
+@pytest.mark.parametrize(
+    "data", [None, 5, "x", [], {}, {"elicitations": 5}, {"elicitations": [1]}]
+)
+def test_an_odd_demand_for_urls_is_an_error_without_urls(data):
+    error = MCPError.from_error_data(ErrorData(code=-32042, message="go", data=data))
+    assert isinstance(error, UrlElicitationRequiredError)
+    assert error.elicitations == []
+    assert error.data == data
+
+
+@pytest.mark.req("R-589", "R-591")
+def test_a_demand_for_urls_lists_them_and_is_read_back():
+    wanted = ElicitRequestURLParams(message="m", url="https://x", elicitation_id="e")
+    raised = UrlElicitationRequiredError([wanted])
+    assert raised.code == -32042
+    assert raised.data["elicitations"][0]["mode"] == "url"
+    assert raised.data["elicitations"][0]["elicitationId"] == "e"
+    read = MCPError.from_error_data(raised.error)
+    assert isinstance(read, UrlElicitationRequiredError)
+    assert read.elicitations == [wanted]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MCPError(-31000, "own", {"a": [1]}),
+        ConnectionLost("gone", exit_status=3, stderr="why"),
+        RequestTimeout("late"),
+        InvalidResponse("odd", "what came"),
+        NoBackChannelError("elicitation/create"),
+        UrlElicitationRequiredError(
+            [ElicitRequestURLParams(message="m", url="https://x", elicitation_id="e")]
+        ),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_travel_between_processes(error):
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert (copy.code, copy.message, copy.data) == (error.code, error.message, error.data)
+    assert str(copy) == str(error)
+    if isinstance(error, ConnectionLost):
+        assert (copy.exit_status, copy.stderr) == (3, "why")
+
+
+@pytest.mark.req("R-017")
+@pytest.mark.parametrize("code", range(-32019, -31999))
+def test_no_code_of_a_peer_becomes_a_local_failure(code):
+    error = MCPError.from_error_data(ErrorData(code=code, message="m"))
+    assert not isinstance(error, LocalError)
