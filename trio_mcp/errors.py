@@ -39,7 +39,7 @@ from trio_mcp.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from trio_mcp.types import ElicitRequestURLParams, JSONRPCError
 
@@ -220,8 +220,8 @@ class UrlElicitationRequiredError(MCPError):
     @classmethod
     def from_error(cls, error: ErrorData) -> UrlElicitationRequiredError:
         """Read the elicitations out of an error answer; those that are none are left out."""
-        listed = _members(error.data).get("elicitations")
-        items: list[Any] = cast("list[Any]", listed) if isinstance(listed, list) else []
+        listed: Any = _members(error.data).get("elicitations")
+        items: Iterable[Any] = listed if listed.__class__ is list else ()
         found = [_elicitation_from_json(_members(each)) for each in items]
         made = cls([each for each in found if each is not None], error.message)
         made.error = error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Generic, cast
 
 import trio
-from typing_extensions import TypeVar, deprecated
+from typing_extensions import TypeVar
 
 from trio_mcp.errors import MCPDeprecationWarning
 from trio_mcp.server import (
@@ -16,6 +16,7 @@ from trio_mcp.server import (
 )
 from trio_mcp.types import InputRequiredResult
 
+from ._deprecation import deprecated
 from ._workers import Workers
 
 if TYPE_CHECKING:

@@ -16,24 +16,14 @@ from trio_mcp._rpc._service import Service
 from trio_mcp.types import (
     MODERN_PROTOCOL_VERSIONS,
     SERVER_INFO_META_KEY,
-    CallToolRequestParams,
-    CompleteRequestParams,
     DiscoverResult,
     EmptyResult,
-    GetPromptRequestParams,
     Implementation,
     InitializeRequestParams,
     InitializeResult,
-    NotificationParams,
-    PaginatedRequestParams,
-    ProgressNotificationParams,
-    ReadResourceRequestParams,
     RequestParams,
-    SetLevelRequestParams,
-    SubscribeRequestParams,
-    SubscriptionsListenRequestParams,
-    UnsubscribeRequestParams,
 )
+from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision, revision_for
 
 from ._caching import CacheHint, validate_cache_hints
@@ -155,33 +145,33 @@ class Server(Service, Generic[LifespanContextT]):
         self._requests: dict[str, HandlerEntry] = {}
         self._notifications: dict[str, HandlerEntry] = {}
         self._server_info_json: dict[Revision, JsonObject] = {}
-        requests: tuple[tuple[str, Any, RequestHandler | None], ...] = (
-            ("initialize", InitializeRequestParams, _initialize),
-            ("server/discover", RequestParams, _discover),
-            ("ping", RequestParams, on_ping or _ping),
-            ("tools/list", PaginatedRequestParams, on_list_tools),
-            ("tools/call", CallToolRequestParams, on_call_tool),
-            ("resources/list", PaginatedRequestParams, on_list_resources),
-            ("resources/templates/list", PaginatedRequestParams, on_list_resource_templates),
-            ("resources/read", ReadResourceRequestParams, on_read_resource),
-            ("resources/subscribe", SubscribeRequestParams, on_subscribe_resource),
-            ("resources/unsubscribe", UnsubscribeRequestParams, on_unsubscribe_resource),
-            ("subscriptions/listen", SubscriptionsListenRequestParams, on_subscriptions_listen),
-            ("prompts/list", PaginatedRequestParams, on_list_prompts),
-            ("prompts/get", GetPromptRequestParams, on_get_prompt),
-            ("completion/complete", CompleteRequestParams, on_completion),
-            ("logging/setLevel", SetLevelRequestParams, on_set_logging_level),
-        )
-        for method, params_type, handler in requests:
+        requests: dict[str, RequestHandler | None] = {
+            "initialize": _initialize,
+            "server/discover": _discover,
+            "ping": on_ping or _ping,
+            "tools/list": on_list_tools,
+            "tools/call": on_call_tool,
+            "resources/list": on_list_resources,
+            "resources/templates/list": on_list_resource_templates,
+            "resources/read": on_read_resource,
+            "resources/subscribe": on_subscribe_resource,
+            "resources/unsubscribe": on_unsubscribe_resource,
+            "subscriptions/listen": on_subscriptions_listen,
+            "prompts/list": on_list_prompts,
+            "prompts/get": on_get_prompt,
+            "completion/complete": on_completion,
+            "logging/setLevel": on_set_logging_level,
+        }
+        for method, handler in requests.items():
             if handler is not None:
-                self._requests[method] = HandlerEntry(params_type, handler)
-        notifications: tuple[tuple[str, Any, NotificationHandler | None], ...] = (
-            ("notifications/roots/list_changed", NotificationParams, on_roots_list_changed),
-            ("notifications/progress", ProgressNotificationParams, on_progress),
-        )
-        for method, params_type, on_notification in notifications:
-            if on_notification is not None:
-                self._notifications[method] = HandlerEntry(params_type, on_notification)
+                self._requests[method] = HandlerEntry(METHODS[method].params_type(), handler)
+        notifications: dict[str, NotificationHandler | None] = {
+            "notifications/roots/list_changed": on_roots_list_changed,
+            "notifications/progress": on_progress,
+        }
+        for method, listener in notifications.items():
+            if listener is not None:
+                self._notifications[method] = HandlerEntry(METHODS[method].params_type(), listener)
 
     # The registry
 
