@@ -26,7 +26,7 @@ ConnectionLost`` means that this side lost the connection.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from trio_mcp.types import (
     CONNECTION_CLOSED,
@@ -34,6 +34,7 @@ from trio_mcp.types import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     REQUEST_TIMEOUT,
+    RESOURCE_NOT_FOUND,
     URL_ELICITATION_REQUIRED,
     ErrorData,
 )
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from trio_mcp.types import ElicitRequestURLParams, JSONRPCError
-
-# Resources, error handling, until 2025-11-25.
-_RESOURCE_NOT_FOUND: Final = -32002
 
 __all__ = [
     "ConnectionLost",
@@ -117,7 +115,7 @@ class MCPError(Exception):
         """
         if self.code == INVALID_PARAMS:
             return "uri" in _members(self.data)
-        return self.code == _RESOURCE_NOT_FOUND
+        return self.code == RESOURCE_NOT_FOUND
 
     def __str__(self) -> str:
         return self.message

@@ -10,7 +10,7 @@ a request whose ``_meta`` names a version is modern, complete in itself, whereve
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 import attrs
 
@@ -20,6 +20,7 @@ from trio_mcp.types import (
     LOG_LEVEL_META_KEY,
     PROTOCOL_VERSION_META_KEY,
 )
+from trio_mcp.types._literals import LoggingLevel
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, revision_for
 
@@ -31,16 +32,8 @@ if TYPE_CHECKING:
     from trio_mcp.types import JsonObject, ProgressToken
     from trio_mcp.types._revisions import Revision
 
-LOG_LEVELS: Final = (
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-)
+LOG_LEVELS: Final[tuple[str, ...]] = get_args(LoggingLevel)
+"""All levels, ascending."""
 
 _NO_META: Final[JsonObject] = {}
 

@@ -10,8 +10,6 @@ import attrs
 import trio
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from trio_mcp.errors import MCPError
     from trio_mcp.types import RequestId
     from trio_mcp.types._base import JsonObject
@@ -130,13 +128,10 @@ def _is_number(value: object) -> bool:
     return value.__class__ is int or value.__class__ is float
 
 
-def cancel_reason(exc: BaseException, default: Callable[[], str | None] = lambda: None) -> str:
+def cancel_reason(exc: BaseException) -> str:
     """Say why a call was abandoned, in words for the peer."""
     if isinstance(exc, trio.Cancelled):
-        given = exc.reason or default()
-        if given:
-            return given
-        return _SOURCES.get(exc.source, "cancelled")
+        return exc.reason or _SOURCES.get(exc.source, "cancelled")
     return "interrupted"
 
 

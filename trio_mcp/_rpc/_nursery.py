@@ -48,7 +48,7 @@ async def open_background_nursery() -> AsyncGenerator[trio.Nursery, None]:
             assert own_error is not None
             _raise_as_is(own_error)
         if own_error is None:
-            _raise_as_is(_sole_exception(defects))
+            _raise_as_is(sole_exception(defects))
         _raise_as_is(
             BaseExceptionGroup("the block and a task behind it both failed", [own_error, defects])
         )
@@ -70,13 +70,16 @@ def _without(
     return group.split(lambda exc: exc is body_error or isinstance(exc, trio.Cancelled))[1]
 
 
-def _sole_exception(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    while len(group.exceptions) == 1:
-        inner = group.exceptions[0]
-        if not isinstance(inner, BaseExceptionGroup):
-            return inner
-        group = cast("BaseExceptionGroup[BaseException]", inner)
-    return group
+def sole_exception(exc: BaseException) -> BaseException:
+    """Give the one exception in nested groups of one, as nurseries raise them.
+
+    A group of several is given as it is, out of the groups that hold it alone.
+    """
+    if isinstance(exc, BaseExceptionGroup):
+        # isinstance() cannot say what the group holds.
+        inner = cast("BaseExceptionGroup[BaseException]", exc).exceptions
+        return sole_exception(inner[0]) if len(inner) == 1 else cast("BaseException", exc)
+    return exc
 
 
 def _raise_as_is(exc: BaseException) -> NoReturn:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from trio_mcp.types import ElicitResult
 from trio_mcp.types._base import is_object
 
@@ -29,5 +27,4 @@ def with_defaults(
         for name, field in properties.items()
         if name not in content and is_object(field) and "default" in field
     }
-    # mypy does not see that a wire model is an attrs class.
-    return attrs.evolve(answer, content=content)  # type: ignore[misc]
+    return answer.evolve(content=content)

@@ -7,8 +7,9 @@ that there was one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from trio_mcp._rpc._nursery import sole_exception
 from trio_mcp.errors import (
     LocalError,
     MCPError,
@@ -28,15 +29,10 @@ if TYPE_CHECKING:
 
 def single_cause(exc: Exception) -> Exception:
     """Give the one exception in nested groups of one, as nurseries raise them."""
-    while len(members := _members(exc)) == 1:
-        exc = members[0]
-    return exc
-
-
-def _members(exc: Exception) -> tuple[Exception, ...]:
-    if not isinstance(exc, ExceptionGroup):
-        return ()
-    return cast("ExceptionGroup[Exception]", exc).exceptions
+    sole = sole_exception(exc)
+    # A group that is an Exception holds nothing else.
+    assert isinstance(sole, Exception)
+    return sole
 
 
 def is_answer(exc: Exception) -> bool:

@@ -72,6 +72,11 @@ class _Media:
         assert self.data is not None
         return self.data
 
+    def _type_of(self, kind: str, usual: str, by_suffix: dict[str, str]) -> str:
+        if self._format:
+            return f"{kind}/{self._format.lower()}"
+        return usual if self.path is None else by_suffix.get(self.path.suffix.lower(), BINARY)
+
     def __repr__(self) -> str:
         source = f"{len(self.data)} bytes" if self.data is not None else repr(str(self.path))
         return f"<{type(self).__name__} {source}>"
@@ -99,9 +104,7 @@ class Image(_Media):
 
     @property
     def _mime_type(self) -> str:
-        if self._format:
-            return f"image/{self._format.lower()}"
-        return "image/png" if self.path is None else _by_suffix(self.path, _IMAGES)
+        return self._type_of("image", "image/png", _IMAGES)
 
 
 class Audio(_Media):
@@ -126,9 +129,7 @@ class Audio(_Media):
 
     @property
     def _mime_type(self) -> str:
-        if self._format:
-            return f"audio/{self._format.lower()}"
-        return "audio/wav" if self.path is None else _by_suffix(self.path, _SOUNDS)
+        return self._type_of("audio", "audio/wav", _SOUNDS)
 
 
 class File(_Media):
@@ -185,10 +186,6 @@ class File(_Media):
 def to_base64(data: bytes) -> str:
     """Encode in the standard alphabet, with padding."""
     return base64.b64encode(data).decode("ascii")
-
-
-def _by_suffix(path: Path, known: dict[str, str]) -> str:
-    return known.get(path.suffix.lower(), BINARY)
 
 
 def _contents(

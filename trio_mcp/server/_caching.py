@@ -52,8 +52,7 @@ def apply_cache_hint(result: ResultT, hint: CacheHint) -> ResultT:
     """Give a result the hint, unless its handler chose a freshness of its own."""
     if result.ttl_ms or (result.cache_scope or "private") != "private":
         return result
-    # A type variable is no attrs class to mypy, whatever it is bound to.
-    return attrs.evolve(result, ttl_ms=hint.ttl_ms, cache_scope=hint.scope)  # type: ignore[misc]
+    return result.evolve(ttl_ms=hint.ttl_ms, cache_scope=hint.scope)
 
 
 def validate_cache_hints(cache_hints: Mapping[Any, Any] | None) -> dict[str, CacheHint]:

@@ -19,6 +19,7 @@ from trio_mcp.errors import MCPError, MCPServerError, ResourceNotFoundError
 from trio_mcp.types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    RESOURCE_NOT_FOUND,
     SERVER_INFO_META_KEY,
     EmptyResult,
     ErrorData,
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from ._server import InitializationOptions, Server
 
 logger: Final = logging.getLogger("trio_mcp.server")
-
-RESOURCE_NOT_FOUND_IN_OLDER_ERA: Final = -32002
 
 
 class ServerServing(Serving):
@@ -283,7 +282,7 @@ def _error_of(exc: MCPServerError, exchange: Exchange) -> MCPError:
 def _in_older_words(error: MCPError, exchange: Exchange) -> MCPError:
     # Until 2025-11-25 a missing resource had a code of its own (resources, error handling).
     if _has_older_words(error, exchange):
-        return MCPError(RESOURCE_NOT_FOUND_IN_OLDER_ERA, error.message, error.data)
+        return MCPError(RESOURCE_NOT_FOUND, error.message, error.data)
     return error
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import _thread
 import threading
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import attrs
 import outcome
 import trio
 
+from trio_mcp._rpc._nursery import sole_exception
 from trio_mcp.testing._task_tree import format_task_tree
 
 if TYPE_CHECKING:
@@ -63,19 +64,9 @@ def run_within(
     if isinstance(result, outcome.Error):
         try:
             # Outside of any handler, so that its context stays what it was.
-            raise _sole_exception(result.error)
+            raise sole_exception(result.error)
         finally:
             del result  # the traceback holds this frame
-
-
-def _sole_exception(exc: BaseException) -> BaseException:
-    if isinstance(exc, BaseExceptionGroup):
-        # isinstance() cannot say what the group holds.
-        inner = cast("BaseExceptionGroup[BaseException]", exc).exceptions
-        if len(inner) == 1:
-            return _sole_exception(inner[0])
-        return cast("BaseException", exc)
-    return exc
 
 
 @attrs.define(eq=False)
