@@ -33,6 +33,7 @@ FINE_IN_TESTS = (
     "ASYNC100",  # a scope stands empty to show that it may
     "ASYNC102",  # a test that hangs in its clean-up is ended by its limit
     "ASYNC110",  # what a process does cannot be waited for by an event
+    "ASYNC112",  # that something is done in another task is what is tested
     "ASYNC111",  # servers and clients are started in nurseries that outlive them on purpose
     "ASYNC231",  # pipes are opened in place
 )

@@ -16,14 +16,22 @@ from trio_mcp._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from trio_mcp.client import Client as Client
+    from trio_mcp.client import ClientExtension as ClientExtension
     from trio_mcp.client import ClientRequestContext as ClientRequestContext
     from trio_mcp.client import ClientSession as ClientSession
+    from trio_mcp.client import ClientSessionGroup as ClientSessionGroup
+    from trio_mcp.client import ClientSessionParameters as ClientSessionParameters
+    from trio_mcp.client import ConnectedClient as ConnectedClient
     from trio_mcp.client import (
         InputRequiredRoundsExceededError as InputRequiredRoundsExceededError,
     )
     from trio_mcp.client import ListenNotSupportedError as ListenNotSupportedError
+    from trio_mcp.client import RestartPolicy as RestartPolicy
     from trio_mcp.client import Subscription as Subscription
     from trio_mcp.client import SubscriptionLost as SubscriptionLost
+    from trio_mcp.client import UnexpectedClaimedResult as UnexpectedClaimedResult
+    from trio_mcp.client import advertise as advertise
+    from trio_mcp.client import connect as connect
     from trio_mcp.errors import ConnectionLost as ConnectionLost
     from trio_mcp.errors import InvalidResponse as InvalidResponse
     from trio_mcp.errors import InvalidSignature as InvalidSignature
@@ -154,12 +162,16 @@ __all__ = [
     "CancelledElicitation",
     "Client",
     "ClientCapabilities",
+    "ClientExtension",
     "ClientNotification",
     "ClientRequest",
     "ClientRequestContext",
     "ClientResult",
     "ClientSession",
+    "ClientSessionGroup",
+    "ClientSessionParameters",
     "CompleteRequest",
+    "ConnectedClient",
     "ConnectionLost",
     "ContentBlock",
     "Context",
@@ -227,6 +239,7 @@ __all__ = [
     "ResourceUpdatedNotification",
     "ResourcesCapability",
     "ResourcesListChanged",
+    "RestartPolicy",
     "Role",
     "RootsCapability",
     "Sample",
@@ -260,11 +273,14 @@ __all__ = [
     "ToolUseContent",
     "ToolsCapability",
     "ToolsListChanged",
+    "UnexpectedClaimedResult",
     "UnsubscribeRequest",
     "UriTemplate",
     "UrlElicitationRequiredError",
     "UserMessage",
     "__version__",
+    "advertise",
+    "connect",
     "open_memory_channel_pair",
     "stdio_client",
     "stdio_server",
@@ -275,6 +291,14 @@ _HOMES = {
     "Client": "trio_mcp.client",
     "ClientRequestContext": "trio_mcp.client",
     "ClientSession": "trio_mcp.client",
+    "ClientSessionGroup": "trio_mcp.client",
+    "ClientSessionParameters": "trio_mcp.client",
+    "ClientExtension": "trio_mcp.client",
+    "UnexpectedClaimedResult": "trio_mcp.client",
+    "advertise": "trio_mcp.client",
+    "connect": "trio_mcp.client",
+    "RestartPolicy": "trio_mcp.client",
+    "ConnectedClient": "trio_mcp.client",
     "SubscriptionLost": "trio_mcp.client",
     "Subscription": "trio_mcp.client",
     "ListenNotSupportedError": "trio_mcp.client",

@@ -158,6 +158,11 @@ class Selection:
             return True
         return covers is not None and any(covers(each, event.uri) for each in self.uris)
 
+    def everything(self) -> list[ServerEvent]:
+        """Return one event of each kind, for when anything may have happened."""
+        lists = [event for event in _METHOD_OF if event in self.kinds]
+        return [*lists, *map(ResourceUpdated, sorted(self.uris))]
+
     def admits(self, event: ServerEvent) -> bool:
         """Decide, as a client, whether an event belongs here.
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final
 
 import attrs
+import trio
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -82,6 +83,33 @@ class Link(ABC):
     def lost(self) -> bool:
         """Whether the connection has ended, so that no answer can come any more."""
         return False
+
+    @property
+    def mends(self) -> bool:
+        """Whether a lost connection comes back, so that what was lost with it may be resumed."""
+        return False
+
+    async def wait_usable(  # noqa: B027 - most never mend
+        self, method: str, seconds: float | None
+    ) -> None:
+        """Where the connection mends: wait until a request can be sent, and its revision is known.
+
+        Args:
+          method: Of the request.
+          seconds: How long at most; None for no limit.
+
+        Raises:
+          ConnectionLost: if it does not come back any more.
+          RequestTimeout: if the time passed.
+
+        """
+
+    async def wait_lost(self) -> ConnectionLost:
+        """Wait until the connection has ended.
+
+        Where each request travels by itself there is nothing that could end: it never returns.
+        """
+        await trio.sleep_forever()
 
     def break_off(self, lost: ConnectionLost) -> None:
         """Give the connection up: what waits, and all that comes later, fails with this."""

@@ -81,6 +81,7 @@ class Peer(Link):
         "_inbound",
         "_interrupt_cancelled",
         "_lost",
+        "_lost_event",
         "_mute",
         "_nursery",
         "_outbox",
@@ -114,6 +115,7 @@ class Peer(Link):
         # No answer can come any more; later also: nothing can be sent any more. Between the
         # two lies the time in which a client that has said its last word still listens.
         self._lost: ConnectionLost | None = None
+        self._lost_event = trio.Event()
         self._mute: ConnectionLost | None = None
         self._reading = trio.CancelScope()
         self._ended = trio.Event()
@@ -181,6 +183,12 @@ class Peer(Link):
     def lost(self) -> bool:
         """See `Link.lost`."""
         return self._lost is not None
+
+    async def wait_lost(self) -> ConnectionLost:
+        """See `Link.wait_lost`."""
+        await self._lost_event.wait()
+        assert self._lost is not None
+        return self._lost
 
     def break_off(self, lost: ConnectionLost) -> None:
         """See `Link.break_off`."""
@@ -252,6 +260,7 @@ class Peer(Link):
         if self._lost is not None:
             return
         self._lost = lost
+        self._lost_event.set()
         for call in self._calls.drain():
             call.failed(lost.again())
 

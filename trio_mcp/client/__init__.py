@@ -1,7 +1,13 @@
-"""The client: `Client`, and the `ClientSession` below it."""
+"""The client: `Client`, the `ClientSession` below it, and groups of many.
+
+What not every client needs loads on first use.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from trio_mcp._exports import lazy_exports
 from trio_mcp._protocol._subscriptions import PromptsListChanged as PromptsListChanged
 from trio_mcp._protocol._subscriptions import ResourcesListChanged as ResourcesListChanged
 from trio_mcp._protocol._subscriptions import ResourceUpdated as ResourceUpdated
@@ -22,6 +28,12 @@ from ._callbacks import MessageHandlerFnT as MessageHandlerFnT
 from ._callbacks import SamplingFnT as SamplingFnT
 from ._client import Client as Client
 from ._client import ConnectMode as ConnectMode
+from ._extensions import ClaimContext as ClaimContext
+from ._extensions import ClientExtension as ClientExtension
+from ._extensions import NotificationBinding as NotificationBinding
+from ._extensions import ResultClaim as ResultClaim
+from ._extensions import UnexpectedClaimedResult as UnexpectedClaimedResult
+from ._extensions import advertise as advertise
 from ._input_rounds import DEFAULT_INPUT_REQUIRED_MAX_ROUNDS as DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
 from ._input_rounds import InputRequiredRoundsExceededError as InputRequiredRoundsExceededError
 from ._pages import Pages as Pages
@@ -33,6 +45,18 @@ from ._subscriptions import Subscription as Subscription
 from ._subscriptions import SubscriptionLost as SubscriptionLost
 from ._subscriptions import listen as listen
 
+if TYPE_CHECKING:
+    from ._connect import ClientOptions as ClientOptions
+    from ._connect import ConnectedClient as ConnectedClient
+    from ._connect import connect as connect
+    from ._group import ClientSessionGroup as ClientSessionGroup
+    from ._group import ConnectOutcome as ConnectOutcome
+    from ._restart import RestartPolicy as RestartPolicy
+    from ._server_parameters import ClientSessionParameters as ClientSessionParameters
+    from ._server_parameters import ServerParameters as ServerParameters
+    from ._server_parameters import SseServerParameters as SseServerParameters
+    from ._server_parameters import StreamableHttpParameters as StreamableHttpParameters
+
 __all__ = [
     "DEFAULT_CLIENT_INFO",
     "DEFAULT_INPUT_REQUIRED_MAX_ROUNDS",
@@ -41,10 +65,17 @@ __all__ = [
     "CacheEntry",
     "CacheKey",
     "CacheMode",
+    "ClaimContext",
     "Client",
+    "ClientExtension",
+    "ClientOptions",
     "ClientRequestContext",
     "ClientSession",
+    "ClientSessionGroup",
+    "ClientSessionParameters",
     "ConnectMode",
+    "ConnectOutcome",
+    "ConnectedClient",
     "ElicitationFnT",
     "InMemoryResponseCacheStore",
     "InputRequiredRoundsExceededError",
@@ -52,16 +83,25 @@ __all__ = [
     "ListenNotSupportedError",
     "LoggingFnT",
     "MessageHandlerFnT",
+    "NotificationBinding",
     "Pages",
     "PromptsListChanged",
     "ResourceUpdated",
     "ResourcesListChanged",
     "ResponseCacheStore",
+    "RestartPolicy",
+    "ResultClaim",
     "SamplingFnT",
     "ServerEvent",
+    "ServerParameters",
+    "SseServerParameters",
+    "StreamableHttpParameters",
     "Subscription",
     "SubscriptionLost",
     "ToolsListChanged",
+    "UnexpectedClaimedResult",
+    "advertise",
+    "connect",
     "listen",
 ]
 
@@ -69,7 +109,9 @@ for _public in (
     CacheConfig,
     CacheEntry,
     CacheKey,
+    ClaimContext,
     Client,
+    ClientExtension,
     ClientRequestContext,
     ClientSession,
     ElicitationFnT,
@@ -79,16 +121,37 @@ for _public in (
     ListenNotSupportedError,
     LoggingFnT,
     MessageHandlerFnT,
+    NotificationBinding,
     Pages,
     PromptsListChanged,
     ResourceUpdated,
     ResourcesListChanged,
     ResponseCacheStore,
+    ResultClaim,
     SamplingFnT,
     Subscription,
     SubscriptionLost,
     ToolsListChanged,
+    UnexpectedClaimedResult,
+    advertise,
     listen,
 ):
     _public.__module__ = __name__
 del _public
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "ClientOptions": "._connect",
+            "ClientSessionGroup": "._group",
+            "ClientSessionParameters": "._server_parameters",
+            "ConnectOutcome": "._group",
+            "ConnectedClient": "._connect",
+            "RestartPolicy": "._restart",
+            "ServerParameters": "._server_parameters",
+            "SseServerParameters": "._server_parameters",
+            "StreamableHttpParameters": "._server_parameters",
+            "connect": "._connect",
+        },
+    )

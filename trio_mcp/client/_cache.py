@@ -185,12 +185,16 @@ class ResponseCache:
         """An invalid cursor makes all pages of its list stale (caching, pagination)."""
         self._change((method, ""))
 
+    def forget_all(self) -> None:
+        """Make everything stale that was kept so far."""
+        self._all_changed = max((self._all_changed, *self._changes.values())) + 1
+        self._changes.clear()
+        self._written_at.clear()
+
     def _change(self, group: tuple[str, str]) -> None:
         if len(self._changes) >= MAX_REMEMBERED:
             # A server that tells of ever new URIs: forget which changed, and trust nothing.
-            self._all_changed = max(self._changes.values()) + 1
-            self._changes.clear()
-            self._written_at.clear()
+            self.forget_all()
         self._changes[group] = self._count(group) + 1
         for key in [key for key in self._written_at if self._group_of(key) == group]:
             del self._written_at[key]

@@ -7,21 +7,24 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import attrs
 
-from trio_mcp.errors import MCPError
+from trio_mcp._rpc._block import GuardedBlock
+from trio_mcp.errors import LocalError, MCPError
 from trio_mcp.types import (
     HANDSHAKE_PROTOCOL_VERSIONS,
     INVALID_PARAMS,
     MODERN_PROTOCOL_VERSIONS,
+    CallToolResult,
     InputRequiredResult,
 )
 from trio_mcp.types._revisions import LATEST_HANDSHAKE
 
 from ._cache import ResponseCache
 from ._cache_store import CacheConfig
+from ._extensions import Extensions
 from ._input_rounds import DEFAULT_INPUT_REQUIRED_MAX_ROUNDS, complete_input
 from ._negotiation import negotiate
 from ._pages import Pages
-from ._roads import road_to
+from ._roads import check_reopens, road_to
 from ._session import ClientSession
 from ._subscriptions import listen
 
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
 
     from trio_mcp._rpc._link import ProgressFn
     from trio_mcp.types import (
-        CallToolResult,
         CompleteResult,
         DiscoverResult,
         EmptyResult,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
         Resource,
         ResourceTemplate,
         ResourceTemplateReference,
+        Result,
         SamplingCapability,
         ServerCapabilities,
         Tool,
@@ -64,6 +67,8 @@ if TYPE_CHECKING:
         MessageHandlerFnT,
         SamplingFnT,
     )
+    from ._extensions import ClientExtension
+    from ._restart import MendingRoad, RestartPolicy
     from ._subscriptions import Subscription
 
 T = TypeVar("T")
@@ -96,11 +101,14 @@ class Client:
           ``"legacy"`` only initializes; the name of a revision pins it (a modern one is
           adopted without a question).
       prior_discover: What a modern server answered another time, for a pinned revision.
+      extensions: What the client declares and understands beyond the core protocol.
       input_required_max_rounds: How often a call is sent again with what the server asked
           for, before it gives up.
       cache: How to keep results that say how long they stay fresh; None to keep none.
       ping_interval: Seconds between signs of life that an older server is asked for; one that
           is not answered within as many ends the connection.
+      restart: How to start a server again that died; None to leave it dead. The server has to
+          be one that can be opened more than once, as a command can.
 
     Cancellation:
       Entering may be cancelled at any time. A stdio server that does not go by itself makes
@@ -122,16 +130,21 @@ class Client:
     prior_discover: DiscoverResult | None = None
     elicitation_callback: ElicitationFnT | None = None
     input_required_max_rounds: int = DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
+    extensions: Sequence[ClientExtension] | None = None
     cache: CacheConfig | None = attrs.field(factory=CacheConfig)
     ping_interval: float | None = attrs.field(default=None, kw_only=True)
+    restart: RestartPolicy | None = attrs.field(default=None, kw_only=True)
     _session: ClientSession | None = attrs.field(default=None, init=False)
-    _block: AbstractAsyncContextManager[ClientSession] | None = attrs.field(
-        default=None, init=False
-    )
+    _block: GuardedBlock[ClientSession] | None = attrs.field(default=None, init=False)
     _verdict: str | None = attrs.field(default=None, init=False)
     _cache: ResponseCache | None = attrs.field(default=None, init=False)
+    _extensions: Extensions = attrs.field(factory=Extensions, init=False)
 
     def __attrs_post_init__(self) -> None:
+        if self.extensions:
+            self._extensions = Extensions.of(self.extensions)
+        if self.restart is not None:
+            check_reopens(self.server)
         versions = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
         if self.mode not in ("auto", "legacy", *versions):
             raise ValueError(
@@ -143,9 +156,9 @@ class Client:
     async def __aenter__(self) -> Self:
         if self._block is not None:
             raise RuntimeError("This client is open already: use one Client per connection")
-        self._block = self._open()
+        block = self._block = GuardedBlock("Client", self._open())
         try:
-            self._session = await self._block.__aenter__()
+            self._session = await block.__aenter__()
         except BaseException:
             self._block = None
             raise
@@ -157,16 +170,23 @@ class Client:
         exc_val: BaseException | None,
         exc_tb: TracebackType | None,
     ) -> bool | None:
-        block, self._block = self._block, None
+        block = self._block
         if block is None:
             raise RuntimeError("This client is not open")
         try:
             return await block.__aexit__(exc_type, exc_val, exc_tb)  # noqa: ASYNC102 - bounded inside
         finally:
-            self._session = None
+            if not block.is_open:
+                self._session = self._block = None
 
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[ClientSession, None]:
+        road = road_to(self.server, raise_exceptions=self.raise_exceptions)
+        mending: MendingRoad | None = None
+        if self.restart is not None:
+            from ._restart import MendingRoad  # noqa: PLC0415 - few want it
+
+            road = mending = MendingRoad(road, self.restart, self._negotiate_again)
         session = ClientSession(
             read_timeout_seconds=self.read_timeout_seconds,
             sampling_callback=self.sampling_callback,
@@ -177,15 +197,37 @@ class Client:
             client_info=self.client_info,
             log_level=self.log_level,
             sampling_capabilities=self.sampling_capabilities,
+            extensions={**self._extensions.settings} or None,
+            result_claims=self._extensions.claims,
+            notification_bindings=self._extensions.bindings,
             ping_interval=self.ping_interval,
-            open_link=road_to(self.server, raise_exceptions=self.raise_exceptions),
+            open_link=road,
         )
         if self._cache is not None:
             session.on_notification(self._cache.notified)
         async with session:
             await negotiate(session, self._verdict or self.mode, self.prior_discover)
             self._remember(session)
+            if mending is not None:
+                mending.establish()
             yield session
+
+    async def _negotiate_again(self) -> None:
+        session = self.session
+        if self._verdict is not None:
+            try:
+                await negotiate(session, self._verdict)
+            except LocalError:
+                raise
+            except MCPError:
+                # It is another server than it was: whatever was known of it is void.
+                self._verdict = None
+        if self._verdict is None:
+            await negotiate(session, self.mode, self.prior_discover)
+            self._remember(session)
+        if self._cache is not None:
+            self._cache.forget_all()
+        session.reconnected()
 
     def _remember(self, session: ClientSession) -> None:
         # Versioning: the verdict about a server's era holds until it stops holding. Opening
@@ -242,7 +284,11 @@ class Client:
         cache_mode: CacheMode = "use",
     ) -> ListToolsResult:
         """Ask for one page of the server's tools; `iter_tools` goes through all of them."""
-        return await self._list("tools/list", self.session.list_tools, cursor, meta, cache_mode)
+        session = self.session
+        result = await self._list("tools/list", session.list_tools, cursor, meta, cache_mode)
+        # A kept list says what results have to look like, too.
+        session.learn_tools(result.tools)
+        return result
 
     def iter_tools(self) -> Pages[Tool]:
         """Go through all tools: ``async for tool in client.iter_tools()``."""
@@ -277,7 +323,10 @@ class Client:
           MCPError: if the server answered with an error.
           ConnectionLost: if the connection ended before the answer.
           RequestTimeout: if the time passed.
+          InvalidResponse: if the tool was listed with an output schema that the result does
+              not fit.
           TypeError: if the arguments are no JSON.
+          Exception: what an extension's resolver raised.
 
         Cancellation:
           The server may have begun. It is told to stop, nobody waits for that, and an answer
@@ -288,7 +337,7 @@ class Client:
 
         async def send(
             responses: InputResponses | None, state: str | None
-        ) -> CallToolResult | InputRequiredResult:
+        ) -> CallToolResult | InputRequiredResult | Result:
             return await session.call_tool(
                 name,
                 arguments,
@@ -298,14 +347,17 @@ class Client:
                 request_state=state,
                 meta=meta,
                 allow_input_required=True,
+                allow_claimed=True,
                 reset_timeout_on_progress=reset_timeout_on_progress,
                 max_total_timeout=max_total_timeout,
             )
 
-        first = await send(input_responses, request_state)
-        if not isinstance(first, InputRequiredResult):
-            return first
-        return await complete_input(session, first, send, self.input_required_max_rounds)
+        result = await send(input_responses, request_state)
+        if isinstance(result, InputRequiredResult):
+            result = await complete_input(session, result, send, self.input_required_max_rounds)
+        if isinstance(result, CallToolResult):
+            return result
+        return await session.resolve_claimed(result, name, read_timeout_seconds)
 
     # Resources
 

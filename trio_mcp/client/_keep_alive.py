@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from trio_mcp._rpc._link import CallOptions
-from trio_mcp.errors import ConnectionLost, LocalError, MCPError, RequestTimeout
+from trio_mcp.errors import ConnectionLost, MCPError, RequestTimeout
 
 if TYPE_CHECKING:
     from trio_mcp._rpc._link import Link
@@ -31,9 +31,8 @@ async def keep_alive(link: Link, interval: float) -> None:
             link.break_off(
                 ConnectionLost(f"Connection closed: no answer to a ping within {interval:g} s")
             )
-            return
-        except LocalError:
-            # The connection has ended: whoever uses it hears so.
-            return
         except MCPError:
-            continue
+            # An error is a sign of life, too; whoever uses an ended connection hears so.
+            pass
+        if link.lost:
+            return

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from trio_mcp._protocol._connecting import Adopt, Connecting, Initialize, Probe, Step
 from trio_mcp.errors import InvalidResponse, LocalError, MCPError, RequestTimeout
-from trio_mcp.types import DiscoverResult, ServerCapabilities
 from trio_mcp.types._revisions import LATEST_MODERN
 
 from ._session import read_discovery
 
 if TYPE_CHECKING:
+    from trio_mcp.types import DiscoverResult
     from trio_mcp.types._base import JsonObject
-    from trio_mcp.types._revisions import Revision
 
     from ._session import ClientSession
 
@@ -38,7 +37,10 @@ async def negotiate(
     while not isinstance(step, Adopt):
         step = await _carry_out(session, connecting, step)
     if step.result is None:
-        session.adopt(prior_discover or _unasked(step.revision), step.revision)
+        if prior_discover is None:
+            session.assume(step.revision)
+        else:
+            session.adopt(prior_discover, step.revision)
     elif step.revision.has_handshake:
         await session.complete_initialize(step.revision, step.result)
     else:
@@ -76,7 +78,3 @@ def _is_discovery(result: JsonObject) -> bool:
     except InvalidResponse:
         return False
     return True
-
-
-def _unasked(revision: Revision) -> DiscoverResult:
-    return DiscoverResult(supported_versions=[revision.version], capabilities=ServerCapabilities())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncContextDecorator, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from trio_mcp._rpc._block import GuardedBlock
 from trio_mcp._rpc._channel import Channel, join_ends
 from trio_mcp._rpc._peer import open_peer
 from trio_mcp._rpc._service import Service
@@ -52,6 +53,20 @@ def road_to(
         "Client expects StdioServerParameters, a Server or MCPServer, or a transport (an async "
         f"context manager that yields a Channel), got {server!r:.80}"
     )
+
+
+def check_reopens(server: Any) -> None:
+    """Check that a server can be opened more than once, as restarting it needs.
+
+    Raises:
+      TypeError: if it cannot.
+
+    """
+    if isinstance(server, (Channel, GuardedBlock, AsyncContextDecorator)):
+        raise TypeError(
+            "restart needs what can be opened again, such as StdioServerParameters or a "
+            f"transport class of your own, got {server!r:.80}"
+        )
 
 
 @asynccontextmanager

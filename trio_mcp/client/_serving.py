@@ -19,6 +19,7 @@ from trio_mcp.types._revisions import LATEST_HANDSHAKE
 
 from ._callbacks import ClientRequestContext
 from ._elicitation import with_defaults
+from ._extensions import read_notification
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._revisions import Revision
 
     from ._callbacks import Callbacks
+    from ._extensions import Extensions
     from ._session import ClientSession
 
     NotificationListener = Callable[[str, JsonObject], None]
@@ -62,15 +64,27 @@ class ClientConnection(Connection):
 class ClientServing(Serving):
     """Answers what a server of the older era asks, and hands on what any server tells."""
 
-    __slots__ = ("_callbacks", "_capabilities", "_listeners", "_session", "raise_exceptions")
+    __slots__ = (
+        "_callbacks",
+        "_capabilities",
+        "_extensions",
+        "_listeners",
+        "_session",
+        "raise_exceptions",
+    )
 
     def __init__(
-        self, session: ClientSession, callbacks: Callbacks, capabilities: ClientCapabilities
+        self,
+        session: ClientSession,
+        callbacks: Callbacks,
+        capabilities: ClientCapabilities,
+        extensions: Extensions,
     ) -> None:
         self._session: ClientSession | None = session
         self.raise_exceptions = False
         self._callbacks = callbacks
         self._capabilities = capabilities
+        self._extensions = extensions
         self._listeners: tuple[NotificationListener, ...] = ()
 
     def connect(self, link: Link | None) -> ClientConnection:
@@ -82,6 +96,9 @@ class ClientServing(Serving):
         """See `Serving.disconnect`."""
         assert isinstance(connection, ClientConnection)
         connection.forget()
+
+    def forget(self) -> None:
+        """Let go of the session, so that a closed one is freed at once."""
         self._session = None
 
     # Questions of the server
@@ -193,6 +210,10 @@ class ClientServing(Serving):
         """See `Serving.notified`. What nobody listens to is dropped."""
         for listener in self._listeners:
             listener(method, params)
+        binding = self._extensions.binding_for(method)
+        if binding is not None:
+            read = read_notification(binding, params, connection.revision or LATEST_HANDSHAKE)
+            return None if read is None else functools.partial(binding.handler, read)
         callbacks = self._callbacks
         wants_log = method == "notifications/message" and callbacks.logging is not None
         if not wants_log and callbacks.message_handler is None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+import trio
 
 from trio_mcp._codec import DecodeError, checked_copy, decode, encode
 from trio_mcp._protocol._meta import build_client_envelope
+from trio_mcp._rpc._block import GuardedBlock
 from trio_mcp._rpc._channel import join_ends
 from trio_mcp._rpc._link import CallOptions
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp._rpc._peer import open_peer
-from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning
+from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPDeprecationWarning
 from trio_mcp.types import (
     SERVER_INFO_META_KEY,
     CallToolResult,
@@ -25,19 +28,24 @@ from trio_mcp.types import (
     InitializeResult,
     InputRequiredResult,
     ListToolsResult,
+    PaginatedRequestParams,
     RootsCapability,
     SamplingCapability,
+    ServerCapabilities,
     UrlElicitationCapability,
 )
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision, revision_for
 
 from ._callbacks import Callbacks
+from ._extensions import ClaimContext, Extensions, UnexpectedClaimedResult, read_claimed
 from ._keep_alive import keep_alive
+from ._output_schema import OutputSchemas
+from ._pages import Pages
 from ._serving import ClientServing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
     from types import TracebackType
 
     from trio_mcp._rpc._channel import Channel
@@ -56,13 +64,13 @@ if TYPE_CHECKING:
         ListResourcesResult,
         ListResourceTemplatesResult,
         LoggingLevel,
-        PaginatedRequestParams,
         PromptReference,
         ReadResourceResult,
         RequestParamsMeta,
         ResourceTemplateReference,
-        ServerCapabilities,
+        Result,
         SubscriptionFilter,
+        Tool,
     )
     from trio_mcp.types._base import JsonObject, WireModel
 
@@ -74,11 +82,15 @@ if TYPE_CHECKING:
         MessageHandlerFnT,
         SamplingFnT,
     )
+    from ._extensions import NotificationBinding, ResultClaim
     from ._serving import NotificationListener
 
     OpenLink = Callable[[Serving], AbstractAsyncContextManager[Link]]
 
 ResultT = TypeVar("ResultT", bound="WireModel")
+
+# What a `resultType` of the core protocol is, and its absence.
+_UNCLAIMED: Final = frozenset({None, "complete", "input_required"})
 
 DEFAULT_CLIENT_INFO: Final = Implementation(name="trio-mcp", version="0.1.0")
 DISCOVER_TIMEOUT_SECONDS: Final = 10.0
@@ -102,6 +114,8 @@ class ClientSession:
       log_level: Ask modern servers for log messages, from this level on.
       sampling_capabilities: What the sampling callback can do beyond the minimum.
       extensions: Extensions to declare, with their settings.
+      result_claims: By extension, what it claims of the results of tools.
+      notification_bindings: What listens to notifications of extensions.
       ping_interval: Seconds between signs of life that an older server is asked for; one that
           is not answered within as many ends the connection. None, the default, for none.
       open_link: Opens another way to the server, in place of the two streams.
@@ -123,6 +137,8 @@ class ClientSession:
         log_level: LoggingLevel | None = None,
         sampling_capabilities: SamplingCapability | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
+        result_claims: Mapping[str, Sequence[ResultClaim[Any]]] | None = None,
+        notification_bindings: Sequence[NotificationBinding[Any]] | None = None,
         ping_interval: float | None = None,
         open_link: OpenLink | None = None,
     ) -> None:
@@ -143,22 +159,29 @@ class ClientSession:
         self._client_info = DEFAULT_CLIENT_INFO if client_info is None else client_info
         self._log_level = log_level
         self._ping_interval = ping_interval
-        self._capabilities = _declare(self._callbacks, sampling_capabilities, extensions)
-        self._serving = ClientServing(self, self._callbacks, self._capabilities)
-        self._exit_stack: AsyncExitStack | None = None
+        self._extensions = Extensions.checked(extensions, result_claims, notification_bindings)
+        self._capabilities = _declare(
+            self._callbacks, sampling_capabilities, self._extensions.settings
+        )
+        self._serving = ClientServing(self, self._callbacks, self._capabilities, self._extensions)
+        self._output_schemas = OutputSchemas()
+        self._reconnect_listeners: tuple[Callable[[], None], ...] = ()
+        self._block: GuardedBlock[Self] | None = None
+        self._nursery: trio.Nursery | None = None
         self._link: Link | None = None
         self._revision: Revision | None = None
         self._envelope: JsonObject | None = None
         self._initialize_result: InitializeResult | None = None
         self._discover_result: DiscoverResult | None = None
+        self._is_assumed = False
 
     async def __aenter__(self) -> Self:
         if self._open_link is None:
             raise RuntimeError("This session was entered before; make a new one")
         open_link, self._open_link = self._open_link, None
-        async with AsyncExitStack() as stack:
-            self._link = await stack.enter_async_context(open_link(self._serving))
-            self._exit_stack = stack.pop_all()
+        block = GuardedBlock("ClientSession", self._open(open_link))
+        await block.__aenter__()
+        self._block = block
         return self
 
     async def __aexit__(
@@ -167,9 +190,21 @@ class ClientSession:
         exc_val: BaseException | None,
         exc_tb: TracebackType | None,
     ) -> bool | None:
-        stack, self._exit_stack = self._exit_stack, None
-        assert stack is not None
-        return await stack.__aexit__(exc_type, exc_val, exc_tb)  # noqa: ASYNC102 - bounded inside
+        if self._block is None:
+            raise RuntimeError("This session is not open")
+        return await self._block.__aexit__(exc_type, exc_val, exc_tb)  # noqa: ASYNC102 - bounded inside
+
+    @asynccontextmanager
+    async def _open(self, open_link: OpenLink) -> AsyncGenerator[Self, None]:
+        try:
+            async with open_link(self._serving) as self._link:
+                if self._ping_interval is None:
+                    yield self
+                    return
+                async with open_background_nursery() as self._nursery:
+                    yield self
+        finally:
+            self._serving.forget()
 
     # What is known of the server
 
@@ -252,7 +287,7 @@ class ClientSession:
         assert revision is not None
         params: JsonObject = {
             "protocolVersion": version,
-            "capabilities": encode(self._capabilities, revision),
+            "capabilities": self._declare_to(revision),
             "clientInfo": encode(self._client_info, revision),
         }
         # The specification forbids to cancel `initialize`.
@@ -268,9 +303,9 @@ class ClientSession:
         )
         self.adopt(read)
         await self._require_link().notify("notifications/initialized")
-        if self._ping_interval is not None:
-            assert self._exit_stack is not None
-            nursery = await self._exit_stack.enter_async_context(open_background_nursery())
+        if self._ping_interval is not None and self._nursery is not None:
+            # Once, also where this is a restarted server: it goes on with the next one.
+            nursery, self._nursery = self._nursery, None
             nursery.start_soon(
                 keep_alive, self._require_link(), self._ping_interval, name="MCP keep-alive"
             )
@@ -320,15 +355,42 @@ class ClientSession:
             modern = [each for each in known if each is not None and each.is_modern]
             revision = revision or max(modern, default=None)
             self._initialize_result, self._discover_result = None, result
+        self._is_assumed = False
         if revision is None:
             raise ValueError("adopt: the server speaks no version that this client knows")
         self._revision = revision
         self._envelope = self._build_envelope(revision.version) if revision.is_modern else None
 
+    def assume(self, revision: Revision) -> None:
+        """Speak a modern revision, without knowing anything else of the server."""
+        unknown = DiscoverResult(
+            supported_versions=[revision.version], capabilities=ServerCapabilities()
+        )
+        self.adopt(unknown, revision)
+        self._is_assumed = True
+
+    def may_offer(self, capability: str) -> bool:
+        """Whether the server may have something: it said so, or was never asked.
+
+        Args:
+          capability: ``tools``, ``prompts``, ``resources`` and the like.
+
+        """
+        said = self.server_capabilities
+        return self._is_assumed or (said is not None and getattr(said, capability) is not None)
+
+    def _declare_to(self, revision: Revision) -> JsonObject:
+        json = encode(self._capabilities, revision)
+        json.pop("extensions", None)
+        extensions = self._extensions.declared_at(revision)
+        if extensions is not None:
+            json["extensions"] = extensions
+        return json
+
     def _build_envelope(self, version: str) -> JsonObject:
         return build_client_envelope(
             version,
-            encode(self._capabilities, LATEST_MODERN),
+            self._declare_to(revision_for(version) or LATEST_MODERN),
             encode(self._client_info, LATEST_MODERN),
             self._log_level,
         )
@@ -337,7 +399,9 @@ class ClientSession:
 
     async def list_tools(self, *, params: PaginatedRequestParams | None = None) -> ListToolsResult:
         """Ask for one page of the server's tools."""
-        return await self._list("tools/list", params, ListToolsResult)
+        result = await self._list("tools/list", params, ListToolsResult)
+        self._output_schemas.learn(result.tools)
+        return result
 
     async def call_tool(
         self,
@@ -350,9 +414,10 @@ class ClientSession:
         request_state: str | None = None,
         meta: RequestParamsMeta | None = None,
         allow_input_required: bool = False,
+        allow_claimed: bool = False,
         reset_timeout_on_progress: bool = False,
         max_total_timeout: float | None = None,
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> CallToolResult | InputRequiredResult | Result:
         """Have the server run a tool, and wait for its result.
 
         Args:
@@ -364,6 +429,7 @@ class ClientSession:
           request_state: Of that result, as it came.
           meta: Further ``_meta`` of the request.
           allow_input_required: Return an `InputRequiredResult` instead of refusing it.
+          allow_claimed: Return the result of an extension instead of refusing it.
           reset_timeout_on_progress: Let progress start the timeout anew.
           max_total_timeout: Seconds after which progress no longer helps; ten times the
               timeout when None.
@@ -375,6 +441,9 @@ class ClientSession:
           MCPError: if the server answered with an error.
           ConnectionLost: if the connection ended before the answer.
           RequestTimeout: if the time passed.
+          InvalidResponse: if the tool was listed with an output schema that the structured
+              content does not fit.
+          UnexpectedClaimedResult: if an extension has to finish the call.
           TypeError: if the arguments are no JSON; ``ValueError`` for numbers that are none.
 
         Cancellation:
@@ -392,8 +461,72 @@ class ClientSession:
             reset_timeout_on_progress=reset_timeout_on_progress,
             max_total_timeout=max_total_timeout,
         )
-        result = await self._ask("tools/call", params, CallToolResult, options, meta)
+        json = await self._send("tools/call", params, options, meta)
+        revision = self._require_revision()
+        if revision.has_result_type and json.get("resultType") not in _UNCLAIMED:
+            claimed = self._read_claimed(json, revision)
+            if claimed is not None:
+                if allow_claimed:
+                    return claimed
+                raise UnexpectedClaimedResult(claimed)
+        result = read_result("tools/call", json, CallToolResult, revision)
+        if isinstance(result, CallToolResult):
+            self._output_schemas.check(name, result)
+            return result
         return result if allow_input_required else refuse_input("tools/call", result)
+
+    def _read_claimed(self, json: JsonObject, revision: Revision) -> Result | None:
+        # Extension negotiation: it is in force if both sides have declared it.
+        found = self._extensions.claim_for(json.get("resultType"), revision)
+        if found is None:
+            return None
+        identifier, claim = found
+        said = self.server_capabilities
+        if not self._is_assumed and (said is None or identifier not in (said.extensions or {})):
+            raise InvalidResponse(
+                f"tools/call: the server answered with resultType {claim.result_type!r}, and "
+                f"has not declared the extension {identifier!r}"
+            )
+        claimed: Result = read_claimed(claim, json, revision)
+        return claimed
+
+    async def resolve_claimed(
+        self, result: Result, tool_name: str, read_timeout_seconds: float | None = None
+    ) -> CallToolResult:
+        """Have its extension finish what `call_tool` returned for ``allow_claimed``."""
+        context = ClaimContext(
+            session=self, tool_name=tool_name, read_timeout_seconds=read_timeout_seconds
+        )
+        finished = await self._extensions.claim_of(result).resolve(result, context)
+        self._output_schemas.check(tool_name, finished)
+        return finished
+
+    async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
+        """Check a result against the output schema of its tool.
+
+        `call_tool` does that by itself for tools that have been listed; this lists the tools
+        first where this one is not known.
+
+        Raises:
+          InvalidResponse: if the structured content does not fit, or is missing.
+
+        """
+        await trio.lowlevel.checkpoint()
+        if not self._output_schemas.knows(name):
+            async for _ in Pages("tools/list", self._tools_page):
+                if self._output_schemas.knows(name):
+                    break
+        self._output_schemas.check(name, result)
+
+    async def _tools_page(self, cursor: str | None) -> tuple[list[Tool], str | None]:
+        page = await self.list_tools(
+            params=None if cursor is None else PaginatedRequestParams(cursor=cursor)
+        )
+        return page.tools, page.next_cursor
+
+    def learn_tools(self, tools: Sequence[Tool]) -> None:
+        """Take note of tools that were listed elsewhere, for the check of their results."""
+        self._output_schemas.learn(tools)
 
     # Resources
 
@@ -553,6 +686,38 @@ class ClientSession:
         """
         return self._serving.add_listener(listener)
 
+    def on_reconnect(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have a function called each time a restarted server takes over from a dead one.
+
+        It is called before any waiting call goes on, and must neither raise nor take long.
+
+        Returns:
+          What takes it back.
+
+        """
+        self._reconnect_listeners = (*self._reconnect_listeners, listener)
+
+        def remove() -> None:
+            self._reconnect_listeners = tuple(
+                each for each in self._reconnect_listeners if each is not listener
+            )
+
+        return remove
+
+    def reconnected(self) -> None:
+        """Tell those who asked that another server has taken over."""
+        for listener in self._reconnect_listeners:
+            listener()
+
+    @property
+    def mends(self) -> bool:
+        """Whether a lost connection comes back, since a restart policy is in force."""
+        return self._link is not None and self._link.mends
+
+    async def wait_lost(self) -> ConnectionLost:
+        """Wait until the connection has ended for good, and return how."""
+        return await self._require_link().wait_lost()
+
     @property
     def read_timeout_seconds(self) -> float | None:
         """How long each request may wait for its answer; None for no limit."""
@@ -649,17 +814,29 @@ class ClientSession:
         options: CallOptions | None = None,
         meta: RequestParamsMeta | None = None,
     ) -> ResultT | InputRequiredResult:
-        revision = self._require_revision()
+        result = await self._send(method, params, options, meta)
+        return read_result(method, result, result_type, self._require_revision())
+
+    async def _send(
+        self,
+        method: str,
+        params: JsonObject,
+        options: CallOptions | None = None,
+        meta: RequestParamsMeta | None = None,
+    ) -> JsonObject:
+        self._require_revision()
         link = self._require_link()
+        if options is None:
+            options = CallOptions(timeout=self._read_timeout_seconds)
+        if link.mends:
+            # The next server may speak another revision.
+            await link.wait_usable(method, options.timeout)
         given = params.get("_meta") if meta is None else _meta_to_json(meta)
         if self._envelope is not None:
             params["_meta"] = {**(given or {}), **self._envelope}
         elif given:
             params["_meta"] = given
-        if options is None:
-            options = CallOptions(timeout=self._read_timeout_seconds)
-        result = await link.request(method, params or None, options)
-        return read_result(method, result, result_type, revision)
+        return await link.request(method, params or None, options)
 
     def _add_input(
         self,
@@ -701,7 +878,7 @@ def channel_opener(channel: Channel) -> OpenLink:
 def _declare(
     callbacks: Callbacks,
     sampling_capabilities: SamplingCapability | None,
-    extensions: Mapping[str, dict[str, Any]] | None,
+    extensions: Mapping[str, JsonObject],
 ) -> ClientCapabilities:
     elicitation = None
     if callbacks.elicitation is not None:

@@ -18,9 +18,10 @@ from trio_mcp._protocol._subscriptions import (
     read_event,
     subscription_id_of,
 )
+from trio_mcp._rpc._block import guarded_block
 from trio_mcp._rpc._calls import MAX_LAG
 from trio_mcp._rpc._nursery import open_background_nursery
-from trio_mcp.errors import LocalError, MCPError, RequestTimeout
+from trio_mcp.errors import ConnectionLost, LocalError, MCPError, RequestTimeout
 from trio_mcp.types import (
     CONNECTION_CLOSED,
     METHOD_NOT_FOUND,
@@ -81,6 +82,7 @@ class ListenRoute:
     end: Literal["graceful", "lost", "local"] | None = None
     error: MCPError | None = None
     lost_events: int = 0
+    _interrupted: bool = False
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
     # In the order of arrival; an event that waits already is not repeated.
     pending: dict[ServerEvent, None] = attrs.field(factory=dict[ServerEvent, None])
@@ -98,13 +100,16 @@ class ListenRoute:
         if event is None or self._selection is None or not self._selection.admits(event):
             logger.debug("A notification that was not subscribed to was dropped: %s", method)
             return
+        self._put(event)
+        self._changed.unpark_all()
+
+    def _put(self, event: ServerEvent) -> None:
         if event not in self.pending:
             self._make_room()
             self.pending[event] = None
-            self._changed.unpark_all()
 
     def _acknowledged(self, params: JsonObject) -> None:
-        if self.honored is not None:
+        if self.honored is not None and not self._interrupted:
             return
         try:
             read = decode(
@@ -122,7 +127,19 @@ class ListenRoute:
         # Without an id it came on a carrier that needs none to know whose it is.
         self.honored = honored
         self._selection = Selection.of(honored)
+        if self._interrupted:
+            self._interrupted = False
+            for event in self._selection.everything():
+                self._put(event)
         self._changed.unpark_all()
+
+    def interrupt(self) -> None:
+        """The server has died, and another one takes over.
+
+        What changed in between nobody tells: all that the new one tells about counts as changed.
+        """
+        self._interrupted = True
+        self._selection = None
 
     def _make_room(self) -> None:
         if len(self.pending) < MAX_LAG:
@@ -242,6 +259,7 @@ class Subscription:
         await trio.lowlevel.checkpoint()
 
 
+@guarded_block("listen")
 @asynccontextmanager
 async def listen(
     session: ClientSession,
@@ -299,7 +317,7 @@ async def listen(
 async def _follow(session: ClientSession, route: ListenRoute) -> None:
     try:
         with route.scope:
-            await session.send_listen(route.requested, route.take)
+            await _stay_subscribed(session, route)
     except MCPError as exc:
         route.settle("lost", exc.with_traceback(None))
         return
@@ -307,6 +325,19 @@ async def _follow(session: ClientSession, route: ListenRoute) -> None:
         route.acknowledge(SubscriptionFilter(), None)
     # The server's result is the end that it meant, whatever is in it.
     route.settle("graceful")
+
+
+async def _stay_subscribed(session: ClientSession, route: ListenRoute) -> None:
+    # Cancellation, stdio: a client that has restarted its server subscribes again.
+    while True:
+        try:
+            await session.send_listen(route.requested, route.take)
+        except ConnectionLost:
+            if route.honored is None or not session.mends:
+                raise
+            route.interrupt()
+        else:
+            return
 
 
 async def _begin(

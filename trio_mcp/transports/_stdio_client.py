@@ -11,6 +11,7 @@ import attrs
 import trio
 
 from trio_mcp._codec._lines import MAX_LINE_SIZE
+from trio_mcp._rpc._block import guarded_block
 from trio_mcp.transports._environment import get_default_environment
 from trio_mcp.transports._line_channel import LineChannel
 from trio_mcp.transports._process import (
@@ -87,6 +88,7 @@ class StdioServerParameters:
             )
 
 
+@guarded_block("stdio_client")
 @asynccontextmanager
 async def stdio_client(
     server: StdioServerParameters,

@@ -1,0 +1,245 @@
+"""Clients that one task opens, others use, and yet another closes."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+import trio.testing
+
+from trio_mcp.client import connect
+from trio_mcp.errors import ConnectionLost, MCPError
+from trio_mcp.mcpserver import MCPServer
+from trio_mcp.transports import StdioServerParameters, open_memory_channel_pair
+
+SERVER = """
+import os
+from trio_mcp.mcpserver import MCPServer
+mcp = MCPServer("child")
+
+@mcp.tool()
+def pid() -> int:
+    return os.getpid()
+
+@mcp.tool()
+def die(status: int) -> str:
+    os._exit(status)
+
+mcp.run("stdio")
+"""
+
+
+@pytest.fixture
+def server():
+    mcp = MCPServer("adder")
+
+    @mcp.tool()
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    @mcp.tool()
+    async def wait() -> str:
+        await trio.sleep_forever()
+
+    return mcp
+
+
+@pytest.mark.case("C013")
+async def test_opened_used_and_closed_in_four_tasks(server, recwarn, capsys):
+    handed = []
+    ready, used = trio.Event(), trio.Event()
+    sums = []
+
+    async def opening(nursery):
+        handed.append(await connect(nursery, server))
+        ready.set()
+
+    async def using(number):
+        await ready.wait()
+        result = await handed[0].call_tool("add", {"a": number, "b": 1})
+        sums.append(result.structured_content["result"])
+        if len(sums) == 2:
+            used.set()
+
+    async def closing():
+        await used.wait()
+        await handed[0].aclose()
+
+    async with trio.open_nursery() as owner:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(opening, owner)
+            nursery.start_soon(using, 1)
+            nursery.start_soon(using, 2)
+            nursery.start_soon(closing)
+        assert handed[0].closed
+        assert not owner.child_tasks
+    gc.collect()
+    assert sorted(sums) == [2, 3]
+    assert not recwarn.list
+    assert capsys.readouterr().err == ""
+
+
+async def test_calls_that_wait_and_calls_that_follow_fail_with_one_clear_error(server):
+    async with trio.open_nursery() as nursery:
+        client = await connect(nursery, server)
+        errors = []
+
+        async def call():
+            with pytest.raises(ConnectionLost) as caught:
+                await client.call_tool("wait")
+            errors.append(str(caught.value))
+
+        for _ in range(25):
+            nursery.start_soon(call)
+        await trio.testing.wait_all_tasks_blocked()
+        await client.aclose()
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(ConnectionLost, match="closed on this side"):
+            await client.call_tool("add", {"a": 1, "b": 1})
+    assert errors == ["The connection was closed on this side"] * 25
+
+
+async def test_closing_twice_at_once_and_when_cancelled(server):
+    async with trio.open_nursery() as nursery:
+        client = await connect(nursery, server)
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await client.aclose()
+        assert scope.cancelled_caught
+        assert client.closed
+        await client.aclose()
+        other = await connect(nursery, server)
+        async with trio.open_nursery() as closers:
+            closers.start_soon(other.aclose)
+            closers.start_soon(other.aclose)
+        assert isinstance(await other.wait_closed(), ConnectionLost)
+
+
+async def test_a_failure_to_connect_is_raised_here_and_leaves_the_nursery_alone(
+    autojump_clock, script
+):
+    near, far = open_memory_channel_pair()
+    answering = script(server__discover=MCPError(-32020, "not you"))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(answering.run, far)
+        with pytest.raises(MCPError, match="not you") as caught:
+            await connect(nursery, near)
+        assert caught.value.code == -32020
+        with pytest.raises(ConnectionLost, match="command not found"):
+            await connect(nursery, StdioServerParameters(command="no-such-command-here"))
+        with pytest.raises(TypeError, match="expects"):
+            await connect(nursery, 5)
+        await trio.testing.wait_all_tasks_blocked()
+        assert not nursery.cancel_scope.cancel_called
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_cancelled_connect_leaves_nothing(autojump_clock, script):
+    near, far = open_memory_channel_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(script(server__discover=script.SILENCE).run, far)
+        with trio.move_on_after(1) as scope:
+            await connect(nursery, near)
+        assert scope.cancelled_caught
+        # Only the script is left.
+        assert len(nursery.child_tasks) == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_connection_that_dies_closes_the_handle_and_crashes_nobody():
+    async with trio.open_nursery() as nursery:
+        client = await connect(
+            nursery, StdioServerParameters(command=sys.executable, args=["-c", SERVER])
+        )
+        pid = (await client.call_tool("pid")).structured_content["result"]
+        with pytest.raises(ConnectionLost, match="exited with status 7"):
+            await client.call_tool("die", {"status": 7})
+        lost = await client.wait_closed()
+        assert lost.exit_status == 7
+        with pytest.raises(ConnectionLost, match="exited with status 7"):
+            await client.call_tool("pid")
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+        await client.aclose()
+    assert not nursery.child_tasks
+
+
+async def test_the_nursery_owns_it(server):
+    async with trio.open_nursery() as nursery:
+        client = await connect(nursery, server)
+        nursery.cancel_scope.cancel()
+    assert client.closed
+    with pytest.raises(ConnectionLost):
+        await client.list_tools()
+
+
+async def test_async_with_closes_it(server):
+    async with trio.open_nursery() as nursery:
+        async with await connect(nursery, server) as client:
+            assert len((await client.list_tools()).tools) == 2
+        assert client.closed
+
+
+@pytest.mark.parametrize("somebody_waits", [True, False])
+async def test_what_fails_on_leaving_is_told_to_who_closes_or_else_logged(somebody_waits, caplog):
+    @asynccontextmanager
+    async def lifespan(server):
+        try:
+            yield {}
+        finally:
+            raise OSError("disk full")
+
+    mcp = MCPServer("leaving", lifespan=lifespan)
+    async with trio.open_nursery() as nursery:
+        client = await connect(nursery, mcp)
+        if somebody_waits:
+            with pytest.raises(OSError, match="disk full"):
+                await client.aclose()
+        else:
+            nursery.cancel_scope.cancel()
+    assert ("Closing a connection failed" in caplog.text) is not somebody_waits
+
+
+async def test_closing_is_bounded(autojump_clock):
+    @asynccontextmanager
+    async def lifespan(server):
+        yield {}
+        await trio.sleep_forever()
+
+    mcp = MCPServer("clinging", lifespan=lifespan)
+    async with trio.open_nursery() as nursery:
+        client = await connect(nursery, mcp)
+        began = trio.current_time()
+        await client.aclose()
+        assert trio.current_time() - began == pytest.approx(10)
+        assert client.closed
+
+
+def test_guarded_from_a_program_no_traceback_at_the_end():
+    program = f"""
+import sys, trio
+from trio_mcp import StdioServerParameters, connect
+
+async def main():
+    async with trio.open_nursery() as nursery:
+        client = await connect(
+            nursery, StdioServerParameters(command=sys.executable, args=["-c", {SERVER!r}])
+        )
+        async def close():
+            await client.aclose()
+        async with trio.open_nursery() as other:
+            other.start_soon(close)
+    print("done")
+
+trio.run(main)
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

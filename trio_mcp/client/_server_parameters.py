@@ -1,0 +1,95 @@
+"""What a `ClientSessionGroup` is told of a server and of how to talk to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import attrs
+
+from trio_mcp.transports import StdioServerParameters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trio_mcp.types import Implementation, LoggingLevel, SamplingCapability
+
+    from ._callbacks import (
+        ElicitationFnT,
+        ListRootsFnT,
+        LoggingFnT,
+        MessageHandlerFnT,
+        SamplingFnT,
+    )
+    from ._client import ConnectMode
+    from ._connect import ClientOptions
+    from ._extensions import ClientExtension
+    from ._restart import RestartPolicy
+
+DEFAULT_MAX_SSE_EVENT_SIZE: Final = 1024 * 1024
+
+
+def _names_only(headers: dict[str, Any] | None) -> str:
+    """Show which headers are set, and no values: they are often secrets."""
+    return "None" if headers is None else f"<{', '.join(headers)}>"
+
+
+@attrs.frozen
+class SseServerParameters:
+    """A server that is reached over HTTP+SSE, the HTTP transport of 2024-11-05."""
+
+    url: str
+    headers: dict[str, Any] | None = attrs.field(default=None, repr=_names_only)
+    timeout: float = 5.0
+    sse_read_timeout: float = 300.0
+
+
+@attrs.frozen
+class StreamableHttpParameters:
+    """A server that is reached over Streamable HTTP."""
+
+    url: str
+    headers: dict[str, Any] | None = attrs.field(default=None, repr=_names_only)
+    timeout: float = 30.0
+    sse_read_timeout: float = 300.0
+    terminate_on_close: bool = True
+    max_sse_event_size: int | None = DEFAULT_MAX_SSE_EVENT_SIZE
+
+
+ServerParameters: TypeAlias = (
+    StdioServerParameters | SseServerParameters | StreamableHttpParameters
+)
+
+
+@attrs.frozen
+class ClientSessionParameters:
+    """How the sessions of a group are opened; each means what it means to `Client`."""
+
+    read_timeout_seconds: float | None = None
+    sampling_callback: SamplingFnT | None = None
+    elicitation_callback: ElicitationFnT | None = None
+    list_roots_callback: ListRootsFnT | None = None
+    logging_callback: LoggingFnT | None = None
+    message_handler: MessageHandlerFnT | None = None
+    client_info: Implementation | None = None
+    log_level: LoggingLevel | None = attrs.field(default=None, kw_only=True)
+    sampling_capabilities: SamplingCapability | None = attrs.field(default=None, kw_only=True)
+    mode: ConnectMode = attrs.field(default="auto", kw_only=True)
+    extensions: Sequence[ClientExtension] | None = attrs.field(default=None, kw_only=True)
+    restart: RestartPolicy | None = attrs.field(default=None, kw_only=True)
+
+    def client_options(self) -> ClientOptions:
+        """Return them as keyword arguments of `Client`."""
+        return {
+            "read_timeout_seconds": self.read_timeout_seconds,
+            "sampling_callback": self.sampling_callback,
+            "elicitation_callback": self.elicitation_callback,
+            "list_roots_callback": self.list_roots_callback,
+            "logging_callback": self.logging_callback,
+            "message_handler": self.message_handler,
+            "client_info": self.client_info,
+            "log_level": self.log_level,
+            "sampling_capabilities": self.sampling_capabilities,
+            "mode": self.mode,
+            "extensions": self.extensions,
+            "restart": self.restart,
+        }
