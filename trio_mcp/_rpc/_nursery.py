@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 import trio
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator
+    from collections.abc import AsyncGenerator, Generator, Iterator
 
 
 @asynccontextmanager
@@ -39,8 +39,7 @@ async def open_background_nursery() -> AsyncGenerator[trio.Nursery, None]:
             finally:
                 nursery.cancel_scope.cancel(reason="the block was left")
     except BaseExceptionGroup as group:
-        defects = _without(group, body_error)
-        own_error = None if isinstance(body_error, trio.Cancelled) else body_error
+        own_error, defects = _own_error(body_error, group), _defects(group, body_error)
         del body_error
         if own_error is None and defects is None:
             raise
@@ -64,10 +63,38 @@ def finish_within(seconds: float) -> Generator[trio.CancelScope, None, None]:
         yield scope
 
 
-def _without(
-    group: BaseExceptionGroup[BaseException], body_error: BaseException | None
+def _own_error(
+    body_error: BaseException | None, escaped: BaseExceptionGroup[BaseException]
+) -> BaseException | None:
+    """Give what is the body's own: all it raised, unless the nursery took the cancellation."""
+    if isinstance(body_error, trio.Cancelled):
+        return None
+    if isinstance(body_error, BaseExceptionGroup):
+        # isinstance() cannot say what the group holds.
+        group = cast("BaseExceptionGroup[BaseException]", body_error)
+        if group.subgroup(trio.Cancelled) is not None and not escaped.subgroup(trio.Cancelled):
+            return group.split(trio.Cancelled)[1]
+        return group
+    return body_error
+
+
+def _defects(
+    escaped: BaseExceptionGroup[BaseException], body_error: BaseException | None
 ) -> BaseExceptionGroup[BaseException] | None:
-    return group.split(lambda exc: exc is body_error or isinstance(exc, trio.Cancelled))[1]
+    """Give what tasks behind the body raised.
+
+    Nurseries take groups apart and make new ones; only what is in them stays the same.
+    """
+    own = {id(exc) for exc in _leaves(body_error)}
+    return escaped.split(lambda exc: id(exc) in own or isinstance(exc, trio.Cancelled))[1]
+
+
+def _leaves(exc: BaseException | None) -> Iterator[BaseException]:
+    if isinstance(exc, BaseExceptionGroup):
+        for inner in cast("BaseExceptionGroup[BaseException]", exc).exceptions:
+            yield from _leaves(inner)
+    elif exc is not None:
+        yield exc
 
 
 def sole_exception(exc: BaseException) -> BaseException:
