@@ -9,7 +9,13 @@ import trio.testing
 from trio_mcp._codec import Batch, Malformed
 from trio_mcp._rpc import _peer
 from trio_mcp.errors import ConnectionLost, MCPError
-from trio_mcp.types import ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse
+from trio_mcp.types import (
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 
 
 async def echo(exchange):
@@ -156,6 +162,37 @@ async def test_a_cancel_stops_the_handler_and_nothing_is_answered(
         await far.ask("do/echo", None, 6)
         assert (await far.next()).id == 6
     assert "enough" in caplog.text
+
+
+@pytest.mark.case("C020")
+@pytest.mark.parametrize("_", range(10))  # Trio runs tasks in random order
+async def test_what_is_asked_after_a_cancel_finds_the_handler_stopped(
+    autojump_clock, open_wire, serving, _
+):
+    running = []
+
+    async def work(exchange):
+        running.append(exchange.id)
+        try:
+            await trio.sleep_forever()
+        finally:
+            running.remove(exchange.id)
+
+    async def ask(exchange):
+        return {"running": list(running)}
+
+    async with open_wire(serving(work=work, ask=ask)) as (_, far):
+        for request_id in (1, 2, 3):
+            await far.ask("do/work", None, request_id)
+        await trio.testing.wait_all_tasks_blocked()
+        assert sorted(running) == [1, 2, 3]
+        # All of it is read in one go.
+        cancels = [
+            JSONRPCNotification(method="notifications/cancelled", params={"requestId": request_id})
+            for request_id in (1, 3)
+        ]
+        await far.channel.send([*cancels, JSONRPCRequest(id=5, method="do/ask")])
+        assert (await far.next()).result == {"running": [2]}
 
 
 @pytest.mark.case("C021")

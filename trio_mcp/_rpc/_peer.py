@@ -231,8 +231,15 @@ class Peer(Link):
     async def _read(self) -> ConnectionLost:
         try:
             while True:
+                cancelled = False
                 for frame in await self._channel.receive():
+                    if cancelled and isinstance(frame, JSONRPCRequest):
+                        # A handler that was cancelled stops before what was asked after that
+                        # begins, so whoever asks what still runs is not told of it.
+                        await trio.lowlevel.checkpoint()
+                        cancelled = False
                     self._dispatch(frame)
+                    cancelled = cancelled or _is_cancel(frame)
                 if len(self._outbox) > MAX_UNREAD:
                     await self._outbox.wait_room(MAX_UNREAD)
         except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError) as exc:
@@ -507,6 +514,10 @@ async def open_peer(
             yield peer
         finally:
             await peer.finish()  # noqa: ASYNC102 - it shields itself, bounded
+
+
+def _is_cancel(frame: Frame) -> bool:
+    return isinstance(frame, JSONRPCNotification) and frame.method == "notifications/cancelled"
 
 
 def _with_progress_token(params: JsonObject | None, token: RequestId) -> JsonObject:
