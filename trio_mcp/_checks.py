@@ -1,0 +1,208 @@
+"""Checks of what a program hands over, with errors that name what is wrong.
+
+For arguments of the public API: without a type checker, a mistake should be told where it was
+made, and not by whatever trips over it later. Each error says which argument, what was expected
+and what came. A value of the wrong kind is told by its type alone, since it may be a secret.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from typing import cast
+
+__all__ = [
+    "check_callable",
+    "check_flag",
+    "check_items",
+    "check_kind",
+    "check_mapping",
+    "check_number",
+    "check_text",
+    "check_whole",
+    "check_word",
+    "wrong_kind",
+    "wrong_value",
+]
+
+
+def wrong_kind(argument: str, expected: str, value: object) -> TypeError:
+    """Make the error for a value of the wrong kind."""
+    got = value.__name__ if isinstance(value, type) else type(value).__name__
+    article = "the class " if isinstance(value, type) else ""
+    return TypeError(f"{argument}: expected {expected}, got {article}{got}")
+
+
+def wrong_value(argument: str, expected: str, value: object) -> ValueError:
+    """Make the error for a value of the right kind that is none of those possible."""
+    return ValueError(f"{argument}: expected {expected}, got {value!r:.80}")
+
+
+def check_kind(
+    argument: str, value: object, kinds: type | tuple[type, ...], expected: str | None = None
+) -> None:
+    """Check that a value is an instance of a class, or of one of several.
+
+    Args:
+      argument: The name that the user knows it by, or its path: ``env['HOME']``.
+      value: What was given.
+      kinds: What it has to be.
+      expected: What to say of that; the names of the classes when None.
+
+    Raises:
+      TypeError: if it is something else.
+
+    """
+    if not isinstance(value, kinds):
+        raise wrong_kind(argument, expected or _names(kinds), value)
+
+
+def check_text(argument: str, value: object) -> None:
+    """Check that a value is a string.
+
+    Raises:
+      TypeError: if it is none.
+
+    """
+    if not isinstance(value, str):
+        raise wrong_kind(argument, "str", value)
+
+
+def check_flag(argument: str, value: object) -> None:
+    """Check that a value is True or False.
+
+    Raises:
+      TypeError: if it is neither.
+
+    """
+    if not isinstance(value, bool):
+        raise wrong_kind(argument, "bool", value)
+
+
+def check_callable(argument: str, value: object) -> None:
+    """Check that a value can be called.
+
+    Raises:
+      TypeError: if it cannot.
+
+    """
+    if not callable(value):
+        raise wrong_kind(argument, "a function", value)
+
+
+def check_number(
+    argument: str, value: object, *, least: float | None = None, above: float | None = None
+) -> None:
+    """Check that a value is a number, and large enough.
+
+    Infinity is a number here, and True is none.
+
+    Args:
+      argument: Its name.
+      value: What was given.
+      least: The smallest number allowed.
+      above: What it has to be greater than.
+
+    Raises:
+      TypeError: if it is no int and no float.
+      ValueError: if it is too small, or NaN.
+
+    """
+    expected = f"a number{_bounds(least, above)}"
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise wrong_kind(argument, expected, value)
+    if math.isnan(value) or not _is_within(value, least, above):
+        raise wrong_value(argument, expected, value)
+
+
+def check_whole(argument: str, value: object, *, least: int | None = None) -> None:
+    """Check that a value is a whole number, and large enough.
+
+    Raises:
+      TypeError: if it is no int.
+      ValueError: if it is too small.
+
+    """
+    expected = f"a whole number{_bounds(least, None)}"
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise wrong_kind(argument, expected, value)
+    if not _is_within(value, least, None):
+        raise wrong_value(argument, expected, value)
+
+
+def check_word(argument: str, value: object, words: Collection[str]) -> None:
+    """Check that a value is one of some words.
+
+    Raises:
+      TypeError: if it is no string.
+      ValueError: if it is another one.
+
+    """
+    expected = f"one of {', '.join(map(repr, words))}"
+    if not isinstance(value, str):
+        raise wrong_kind(argument, expected, value)
+    if value not in words:
+        raise wrong_value(argument, expected, value)
+
+
+def check_items(
+    argument: str, value: object, kinds: type | tuple[type, ...], expected: str
+) -> None:
+    """Check that a value can be gone through again and again, and what is in it.
+
+    A string is refused: it would be taken for its characters.
+
+    Args:
+      argument: Its name.
+      value: What was given.
+      kinds: What each item has to be.
+      expected: What to say of the whole: ``a list of strings``.
+
+    Raises:
+      TypeError: if it is something else, or an item is.
+
+    """
+    items: object = value
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Collection):
+        raise wrong_kind(argument, expected, items)
+    for index, item in enumerate(cast("Iterable[object]", items)):
+        check_kind(f"{argument}[{index}]", item, kinds)
+
+
+def check_mapping(
+    argument: str,
+    value: object,
+    kinds: type | tuple[type, ...] = object,
+    expected: str = "a dict",
+) -> None:
+    """Check that a value is a mapping of names, and what they stand for.
+
+    Args:
+      argument: Its name.
+      value: What was given.
+      kinds: What each value has to be.
+      expected: What to say of the whole.
+
+    Raises:
+      TypeError: if it is something else, or a name or a value is.
+
+    """
+    if not isinstance(value, Mapping):
+        raise wrong_kind(argument, expected, value)
+    for name, member in cast("Mapping[object, object]", value).items():
+        check_text(f"a name in {argument}", name)
+        check_kind(f"{argument}[{name!r}]", member, kinds)
+
+
+def _names(kinds: type | tuple[type, ...]) -> str:
+    return " or ".join(each.__name__ for each in (kinds if isinstance(kinds, tuple) else (kinds,)))
+
+
+def _bounds(least: float | None, above: float | None) -> str:
+    if least is not None:
+        return f" of at least {least:g}"
+    return "" if above is None else f" above {above:g}"
+
+
+def _is_within(value: float, least: float | None, above: float | None) -> bool:
+    return (least is None or value >= least) and (above is None or value > above)
