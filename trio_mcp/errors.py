@@ -195,6 +195,9 @@ class NoBackChannelError(MCPError):
 class UrlElicitationRequiredError(MCPError):
     """-32042 of 2025-11-25: the request can go on once the user has visited these URLs.
 
+    A client that speaks 2026-07-28 must not be sent it: to that one a handler returns an
+    `InputRequiredResult`, and raising this is a defect that is logged.
+
     Args:
       elicitations: The URL elicitations to carry out, each with its ``elicitation_id``.
       message: One sentence; made from the number of elicitations when None.

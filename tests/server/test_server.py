@@ -14,6 +14,7 @@ from trio_mcp.errors import (
     ResourceError,
     ResourceNotFoundError,
     ToolError,
+    UrlElicitationRequiredError,
 )
 from trio_mcp.server import CacheHint, NotificationOptions, Server, ServerRequestContext
 from trio_mcp.transports import open_memory_channel_pair
@@ -22,6 +23,7 @@ from trio_mcp.types import (
     ClientCapabilities,
     CompleteResult,
     Completion,
+    ElicitRequestURLParams,
     EmptyResult,
     Icon,
     InitializedNotification,
@@ -364,6 +366,25 @@ async def test_a_missing_resource_has_the_code_of_its_era(autojump_clock, raised
                 await client.read_resource("x://y")
             assert caught.value.code == code
             assert caught.value.data == {"uri": "x://y"}
+
+
+@pytest.mark.req("R-020")
+async def test_codes_that_a_modern_client_does_not_know_are_not_sent_to_it(autojump_clock, caplog):
+    wanted = ElicitRequestURLParams(message="m", url="https://x", elicitation_id="e")
+    raised = [MCPError(-32002, "gone", {"uri": "x://y"}), UrlElicitationRequiredError([wanted])]
+
+    async def handler(ctx, params):
+        raise raised[int(params.name)]
+
+    server = Server("me", on_call_tool=handler)
+    for mode, codes in (("auto", (-32602, -32603)), ("legacy", (-32002, -32042))):
+        async with Client(server, mode=mode) as client:
+            for number, code in enumerate(codes):
+                with pytest.raises(MCPError) as caught:
+                    await client.call_tool(str(number))
+                assert caught.value.code == code
+    (record,) = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert "ask by an InputRequiredResult" in record.exc_text
 
 
 @pytest.mark.parametrize("raised", [ToolError("text to show"), ResourceError("text to show")])

@@ -21,6 +21,7 @@ from trio_mcp.types import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
     SERVER_INFO_META_KEY,
+    URL_ELICITATION_REQUIRED,
     EmptyResult,
     ErrorData,
     InitializeRequestParams,
@@ -145,9 +146,10 @@ class ServerServing(Serving):
         except MCPError as exc:
             if exchange.method == "initialize":
                 exchange.connection.forget_handshake()
-            if not _has_older_words(exc, exchange):
+            worded = _in_words_of_its_era(exc, exchange)
+            if worded is exc:
                 raise
-            raise _in_older_words(exc, exchange) from exc
+            raise worded from exc
         if exchange.method == "logging/setLevel":
             exchange.connection.log_level = exchange.params["level"]
         answer = self._finish(exchange, result)
@@ -275,22 +277,37 @@ def _apply_hint(answer: JsonObject, hint: CacheHint) -> None:
 def _error_of(exc: MCPServerError, exchange: Exchange) -> MCPError:
     if isinstance(exc, ResourceNotFoundError):
         not_found = MCPError(INVALID_PARAMS, str(exc), {"uri": exchange.params.get("uri")})
-        return _in_older_words(not_found, exchange)
+        return _in_words_of_its_era(not_found, exchange)
     return MCPError(INTERNAL_ERROR, str(exc))
 
 
-def _in_older_words(error: MCPError, exchange: Exchange) -> MCPError:
-    # Until 2025-11-25 a missing resource had a code of its own (resources, error handling).
-    if _has_older_words(error, exchange):
-        return MCPError(RESOURCE_NOT_FOUND, error.message, error.data)
+def _in_words_of_its_era(error: MCPError, exchange: Exchange) -> MCPError:
+    """Return an error as the revision of its request says it, or as it is.
+
+    Raises:
+      RuntimeError: if the revision has no words for it, which is a defect of the handler.
+
+    """
+    if exchange.accepted.revision.has_handshake:
+        # Until 2025-11-25 a missing resource had a code of its own (resources, error handling).
+        if _tells_of_a_missing_resource(error, exchange):
+            return MCPError(RESOURCE_NOT_FOUND, error.message, error.data)
+        return error
+    # Both codes are history since 2026-07-28, and must not be sent any more (base, errors).
+    if error.code == RESOURCE_NOT_FOUND:
+        return MCPError(INVALID_PARAMS, error.message, error.data)
+    if error.code == URL_ELICITATION_REQUIRED:
+        raise RuntimeError(
+            f"{exchange.method}: the error {error.code} does not exist in revision "
+            f"{exchange.accepted.revision}; ask by an InputRequiredResult"
+        ) from error
     return error
 
 
-def _has_older_words(error: MCPError, exchange: Exchange) -> bool:
+def _tells_of_a_missing_resource(error: MCPError, exchange: Exchange) -> bool:
     data: Any = error.data
     return (
         exchange.method == "resources/read"
-        and exchange.accepted.revision.has_handshake
         and error.code == INVALID_PARAMS
         and isinstance(data, dict)
         and "uri" in data
