@@ -289,18 +289,23 @@ class _Reader:
         self.context_kwarg = parameter.name
         return True
 
-    def _alternatives(self, parameter: inspect.Parameter, hint: Any) -> Iterator[Any]:
+    def _alternatives(
+        self, parameter: inspect.Parameter, hint: Any, within: tuple[Any, ...] = ()
+    ) -> Iterator[Any]:
         """Yield what a hint may be, without ``Annotated`` and the other arms of a union."""
         if isinstance(hint, str) or hasattr(hint, "__forward_arg__"):
             try:
                 hint = self.scope.evaluate(hint)
             except UnknownName as exc:
                 raise _about(parameter, exc) from exc
+        if any(each is hint for each in within):
+            return  # a union of itself and others: refused where the schema is made
+        within = (*within, hint)
         if get_origin(hint) is Annotated:
-            yield from self._alternatives(parameter, get_args(hint)[0])
+            yield from self._alternatives(parameter, get_args(hint)[0], within)
         elif _is_union(hint):
             for each in get_args(hint):
-                yield from self._alternatives(parameter, each)
+                yield from self._alternatives(parameter, each, within)
         else:
             yield hint
 

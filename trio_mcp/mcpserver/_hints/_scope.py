@@ -86,6 +86,14 @@ class Scope:
             # The text is an expression of the author's own source, and may raise anything.
             raise UnknownName(text, f"cannot be evaluated ({exc})") from exc
 
+    def name_of(self, value: Any) -> str | None:
+        """Return the name that stands for this very object, or None if none does."""
+        for names in (self.names, self.module, *self._enclosing()):
+            for name, each in names.items():
+                if each is value:
+                    return name
+        return None if self.outer is None else self.outer.name_of(value)
+
     def _eval(self, text: str) -> Any:
         try:
             return self._eval_with(text, self.names)

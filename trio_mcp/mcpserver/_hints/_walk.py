@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import types
 import typing
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final, ForwardRef, Literal, TypeVar, get_args
 
 import attrs
@@ -15,16 +16,17 @@ from trio_mcp.types import WireModel
 from . import _containers as containers
 from ._choices import Matcher, enum_shape, literal_shape, union_shape
 from ._constraints import constrained
-from ._errors import HintError, show
+from ._errors import HintError, UnknownName, show
 from ._pydantic import is_pydantic_model, pydantic_shape
 from ._record_shape import RecordReader
 from ._records import parameters_of, read_record
+from ._recursion import MAX_DEPTH, PREFIX, Occurrence, Unfinished, types_of
 from ._scalars import scalar_shape
 from ._scope import Scope
 from ._shape import ANY_TYPE, JsonType, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from trio_mcp._codec._schema import Validator
     from trio_mcp.types._base import JsonObject, JsonValue
@@ -60,8 +62,11 @@ class Walker:
     _inlined: int = attrs.field(default=0, init=False)
     _sizes: dict[Any, int] = attrs.field(factory=dict[Any, int], init=False)
     _finished: dict[Any, Shape] = attrs.field(factory=dict[Any, Shape], init=False)
-    _unfinished: dict[Any, _Unfinished] = attrs.field(factory=dict[Any, Any], init=False)
+    _unfinished: dict[Any, Unfinished] = attrs.field(factory=dict[Any, Any], init=False)
     _taken_names: set[str] = attrs.field(factory=set[str], init=False)
+    # Where the walk is: how deep in hints, and in how many arrays and objects.
+    _depth: int = attrs.field(default=0, init=False)
+    _level: int = attrs.field(default=0, init=False)
 
     @property
     def is_closed(self) -> bool:
@@ -77,6 +82,16 @@ class Walker:
 
         """
         self._inlined += 1
+        if self._depth >= MAX_DEPTH:
+            reason = f"it nests deeper than {MAX_DEPTH} levels, or has no end"
+            raise HintError(_shortened(show(hint)), reason)
+        self._depth += 1
+        try:
+            return self._read(hint)
+        finally:
+            self._depth -= 1
+
+    def _read(self, hint: Any) -> Shape:
         if isinstance(hint, (str, ForwardRef)):
             return self._forward(hint)
         scalar = scalar_shape(hint)
@@ -85,14 +100,23 @@ class Walker:
         origin = typing.get_origin(hint)
         if origin is None:
             return self._plain(hint)
-        return self._subscripted(hint, origin, get_args(hint))
+        if origin is Literal:
+            return literal_shape(hint, get_args(hint))
+        place = Occurrence(hint, self.scope)
+        return self.define(
+            place,
+            place.name,
+            types_of(hint),
+            lambda: self._subscripted(hint, origin, get_args(hint)),
+            in_place=True,
+        )
 
     def document(self, schema: JsonObject) -> JsonObject:
         """Make a self-contained schema: a reference at the root is written out."""
         target = schema.get("$ref")
         if isinstance(target, str):
             rest = {key: value for key, value in schema.items() if key != "$ref"}
-            schema = {**self.definitions[target.removeprefix(_PREFIX)], **rest}
+            schema = {**self.definitions[target.removeprefix(PREFIX)], **rest}
         return {**schema, "$defs": dict(self.definitions)} if self.definitions else schema
 
     def matcher(self, schema: JsonObject) -> Matcher:
@@ -119,34 +143,64 @@ class Walker:
         return name
 
     def define(
-        self, key: Any, name: str, of_types: frozenset[JsonType], build: Callable[[], Shape]
+        self,
+        key: Any,
+        name: Callable[[], str | None],
+        of_types: frozenset[JsonType],
+        build: Callable[[], Shape],
+        *,
+        in_place: bool = False,
     ) -> Shape:
         """Build the shape of something that may contain itself.
 
         Args:
           key: What it is.
-          name: What to call it in the definitions.
+          name: Says what to call it in the definitions; None for what has no name.
           of_types: The JSON types of its values.
           build: Called once, with mentions of `key` inside answered by a reference.
+          in_place: It goes to the definitions only if it does contain itself.
+
+        Raises:
+          HintError: if it is itself, without an array or object in between.
 
         """
         if key in self._finished:
             self._inlined += self._sizes[key]
             return self._finished[key]
-        pending = self._unfinished.get(key)
-        if pending is not None:
-            return pending.mention(self.unique_name(name) if pending.name is None else "")
-        pending = self._unfinished[key] = _Unfinished(of_types)
+        outer = self._unfinished.get(key)
+        if outer is not None and outer.is_cut(name):
+            if outer.level == self._level:
+                raise HintError(name() or show(key), "it stands for itself, and so for no value")
+            return outer.mention(lambda: self.unique_name(name() or "Recursive"))
+        pending = self._unfinished[key] = Unfinished(of_types, self._level, outer)
         before = self._inlined
         try:
             built = build()
         finally:
-            del self._unfinished[key]
-        if pending.name is None and self._inlined > _MAX_INLINED:
-            pending.name = self.unique_name(name)
+            self._restore(key, outer)
+        if pending.name is None:
+            if in_place:
+                return pending.finish(built, self.definitions)
+            if self._inlined > _MAX_INLINED:
+                pending.name = self.unique_name(name() or "")
         self._sizes[key] = self._inlined - before if pending.name is None else 1
         self._finished[key] = pending.finish(built, self.definitions)
         return self._finished[key]
+
+    def _restore(self, key: Any, outer: Unfinished | None) -> None:
+        if outer is None:
+            del self._unfinished[key]
+        else:
+            self._unfinished[key] = outer
+
+    @contextmanager
+    def _inside(self) -> Generator[None]:
+        """Read what is in an array or object."""
+        self._level += 1
+        try:
+            yield
+        finally:
+            self._level -= 1
 
     def _forward(self, hint: str | ForwardRef) -> Shape:
         module: Any = getattr(hint, "__forward_module__", None)
@@ -171,7 +225,13 @@ class Walker:
             return self._type_variable(hint)
         supertype = getattr(hint, "__supertype__", None)
         if supertype is not None:
-            return self.shape(supertype)
+            return self.define(
+                hint,
+                lambda: str(hint.__name__),
+                types_of(supertype),
+                lambda: self.shape(supertype),
+                in_place=True,
+            )
         if _is_alias(hint):
             return self._alias(hint, hint, {})
         if isinstance(hint, type):
@@ -184,7 +244,7 @@ class Walker:
         if cls in _BARE:
             return self._container(cls, cls, ())
         if is_pydantic_model(cls):
-            return self.define(cls, cls.__name__, ANY_TYPE, lambda: self._pydantic(cls))
+            return self.define(cls, lambda: cls.__name__, ANY_TYPE, lambda: self._pydantic(cls))
         if issubclass(cls, WireModel):
             raise HintError(cls, "it is a type of the protocol, and not data of a tool")
         record = read_record(cls)
@@ -196,7 +256,8 @@ class Walker:
             )
         reader = RecordReader(self, record, arguments)
         key = (cls, tuple(arguments.items()))
-        return self.define(key, reader.name, frozenset(("object",)), reader.build)
+        with self._inside():
+            return self.define(key, lambda: reader.name, frozenset(("object",)), reader.build)
 
     def _pydantic(self, cls: type) -> Shape:
         return pydantic_shape(
@@ -209,8 +270,6 @@ class Walker:
     def _subscripted(self, hint: Any, origin: Any, given: tuple[Any, ...]) -> Shape:
         if origin is Annotated:
             return constrained(self.shape(given[0]), hint.__metadata__, hint)
-        if origin is Literal:
-            return literal_shape(hint, given)
         if origin is typing.Union or origin is types.UnionType:
             return union_shape([self.shape(each) for each in given], self.matcher)
         if getattr(origin, "_name", None) in _QUALIFIERS:
@@ -224,6 +283,10 @@ class Walker:
         raise HintError(hint, "it has no JSON Schema")
 
     def _container(self, hint: Any, origin: Any, given: tuple[Any, ...]) -> Shape:
+        with self._inside():
+            return self._items(hint, origin, given)
+
+    def _items(self, hint: Any, origin: Any, given: tuple[Any, ...]) -> Shape:
         if origin is tuple:
             return self._tuple(hint, given)
         if origin in containers.MAPPINGS:
@@ -244,56 +307,43 @@ class Walker:
         return containers.tuple_shape([self.shape(each) for each in given])
 
     def _type_variable(self, hint: Any) -> Shape:
-        if hint.__bound__ is not None:
-            return self.shape(hint.__bound__)
-        if hint.__constraints__:
-            return union_shape([self.shape(each) for each in hint.__constraints__], self.matcher)
-        return self.shape(Any)
+        def build() -> Shape:
+            bound = _evaluated(hint, "__bound__")
+            if bound is not None:
+                return self.shape(bound)
+            choices = _evaluated(hint, "__constraints__")
+            if choices:
+                return union_shape([self.shape(each) for each in choices], self.matcher)
+            return self.shape(Any)
+
+        return self.define(hint, lambda: str(hint.__name__), ANY_TYPE, build, in_place=True)
 
     def _alias(self, hint: Any, alias: Any, arguments: dict[Any, Any]) -> Shape:
         def build() -> Shape:
-            value = alias.__value__
+            value = _evaluated(alias, "__value__")
             if arguments:
                 value = value[tuple(arguments.get(each, each) for each in value.__parameters__)]
             return self.within(Scope.of_module(alias.__module__, self.scope), value)
 
-        return self.define((alias, show(hint)), alias.__name__, ANY_TYPE, build)
+        return self.define((alias, show(hint)), lambda: str(alias.__name__), ANY_TYPE, build)
 
 
-_PREFIX: Final = "#/$defs/"
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else f"{text:.59}…"
+
+
+def _evaluated(hint: Any, name: str) -> Any:
+    # What `type X = …` and `def f[T: …]` say is evaluated when it is asked for (3.12).
+    try:
+        return getattr(hint, name)
+    except NameError as exc:
+        reason = f"the name {exc.name!r} is not known in its module"
+        raise UnknownName(show(hint), reason, exc.name) from exc
+
+
 _BARE: Final = {tuple, *containers.ARRAYS, *containers.SETS, *containers.MAPPINGS}
 
 
 def _is_alias(hint: Any) -> bool:
     # typing's from 3.12 on, or the one of typing_extensions.
     return type(hint).__name__ == "TypeAliasType"
-
-
-@attrs.define(eq=False)
-class _Unfinished:
-    """Something that is being read, and may turn out to contain itself."""
-
-    types: frozenset[JsonType]
-    name: str | None = None
-    built: Shape | None = None
-
-    def mention(self, name: str) -> Shape:
-        """Return the shape of a mention of itself."""
-        if self.name is None:
-            self.name = name
-        return Shape({"$ref": _PREFIX + self.name}, self.types, self._structure, self._unstructure)
-
-    def finish(self, built: Shape, definitions: JsonObject) -> Shape:
-        self.built = built
-        if self.name is None:
-            return built
-        definitions[self.name] = built.schema
-        return attrs.evolve(built, schema={"$ref": _PREFIX + self.name})
-
-    def _structure(self, value: Any) -> Any:
-        assert self.built is not None
-        return value if self.built.structure is None else self.built.structure(value)
-
-    def _unstructure(self, value: Any) -> Any:
-        assert self.built is not None
-        return value if self.built.unstructure is None else self.built.unstructure(value)
