@@ -42,6 +42,24 @@ def is_valid_extension_id(identifier: str) -> bool:
     return match is not None and match["prefix"] is not None and not identifier.endswith("/")
 
 
+def check_extension_id(identifier: object, owner: str) -> None:
+    """Check the identifier of an extension (basic protocol, extension negotiation).
+
+    Args:
+      identifier: What is to be one.
+      owner: Whose it is, as the error begins.
+
+    Raises:
+      ValueError: if it does not follow the grammar.
+
+    """
+    if not isinstance(identifier, str) or not is_valid_extension_id(identifier):
+        raise ValueError(
+            f"{owner}: {identifier!r} is no identifier of an extension; it is a dotted prefix, a "
+            "slash and a name, as in 'com.example/feature'"
+        )
+
+
 def build_client_envelope(
     version: str, capabilities: JsonObject, client_info: JsonObject | None, log_level: str | None
 ) -> JsonObject:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeVa
 import attrs
 
 from trio_mcp._codec import DecodeError, checked_copy, decode
-from trio_mcp._protocol._meta import is_valid_extension_id
+from trio_mcp._protocol._meta import check_extension_id
 from trio_mcp.errors import InvalidResponse, LocalError
 from trio_mcp.types import (
     CORE_RESULT_TYPES,
@@ -192,20 +192,6 @@ def advertise(identifier: str, settings: dict[str, Any] | None = None) -> Client
     """
     check_extension_id(identifier, "advertise")
     return _Declaration(identifier, settings or {})
-
-
-def check_extension_id(identifier: object, owner: str) -> None:
-    """Check the identifier of an extension (basic protocol, extension negotiation).
-
-    Raises:
-      ValueError: if it does not follow the grammar.
-
-    """
-    if not isinstance(identifier, str) or not is_valid_extension_id(identifier):
-        raise ValueError(
-            f"{owner}: {identifier!r} is no identifier of an extension; it is a dotted prefix, a "
-            "slash and a name, as in 'com.example/feature'"
-        )
 
 
 @attrs.frozen(kw_only=True)

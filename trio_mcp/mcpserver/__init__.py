@@ -29,6 +29,16 @@ if TYPE_CHECKING:
     from trio_mcp.mcpserver._elicitation import (
         render_elicitation_schema as render_elicitation_schema,
     )
+    from trio_mcp.mcpserver._extensions import Extension as Extension
+    from trio_mcp.mcpserver._extensions import MethodBinding as MethodBinding
+    from trio_mcp.mcpserver._extensions import ResourceBinding as ResourceBinding
+    from trio_mcp.mcpserver._extensions import ToolBinding as ToolBinding
+    from trio_mcp.mcpserver._extensions import (
+        compose_tool_call_handler as compose_tool_call_handler,
+    )
+    from trio_mcp.mcpserver._extensions import (
+        require_client_extension as require_client_extension,
+    )
     from trio_mcp.mcpserver._function_resource import FunctionResource as FunctionResource
     from trio_mcp.mcpserver._media import Audio as Audio
     from trio_mcp.mcpserver._media import File as File
@@ -102,6 +112,14 @@ _NAMES_IN: Final = {
         "elicit_with_validation",
         "render_elicitation_schema",
     ),
+    "trio_mcp.mcpserver._extensions": (
+        "Extension",
+        "MethodBinding",
+        "ResourceBinding",
+        "ToolBinding",
+        "compose_tool_call_handler",
+        "require_client_extension",
+    ),
     "trio_mcp.mcpserver._function_resource": ("FunctionResource",),
     "trio_mcp.mcpserver._media": ("Audio", "File", "Image"),
     "trio_mcp.mcpserver._path_security": (
@@ -166,6 +184,7 @@ __all__ = [
     "DirectoryResource",
     "Elicit",
     "ElicitationResult",
+    "Extension",
     "File",
     "FileResource",
     "FunctionResource",
@@ -179,6 +198,7 @@ __all__ = [
     "MCPServer",
     "MCPServerError",
     "Message",
+    "MethodBinding",
     "PathEscapeError",
     "Prompt",
     "PromptArgument",
@@ -188,6 +208,7 @@ __all__ = [
     "RequestStateSecurity",
     "Resolve",
     "Resource",
+    "ResourceBinding",
     "ResourceError",
     "ResourceNotFoundError",
     "ResourceSecurity",
@@ -197,6 +218,7 @@ __all__ = [
     "Settings",
     "TextResource",
     "Tool",
+    "ToolBinding",
     "ToolError",
     "UnexpectedResourceError",
     "UnexpectedToolError",
@@ -205,11 +227,13 @@ __all__ = [
     "UserMessage",
     "Variable",
     "authenticated_principal",
+    "compose_tool_call_handler",
     "contains_path_traversal",
     "elicit_url",
     "elicit_with_validation",
     "is_absolute_path",
     "render_elicitation_schema",
+    "require_client_extension",
     "safe_join",
 ]
 

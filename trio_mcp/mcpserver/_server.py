@@ -12,6 +12,7 @@ from trio_mcp.server import RequestStateBoundary, RequestStateSecurity, Server
 
 from ._changes import TellsChanges
 from ._completions import ServesCompletions
+from ._extensions import add_extensions
 from ._path_security import DEFAULT_RESOURCE_SECURITY
 from ._prompts_registry import ServesPrompts
 from ._resources_registry import ServesResources
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     )
     from trio_mcp.types import Icon
 
+    from ._extensions import Extension
     from ._path_security import ResourceSecurity
     from ._resources import Resource
     from ._tool import Tool
@@ -72,6 +74,7 @@ class MCPServer(
       version: Of this server.
       tools: Tools to begin with.
       resources: Resources to begin with.
+      extensions: What it offers beyond the core protocol; none is there by itself.
       debug: Whether HTTP error pages show tracebacks.
       log_level: The level of the log that `run` writes to stderr.
       warn_on_duplicate_resources: Whether a second resource under one URI is logged; the
@@ -108,7 +111,7 @@ class MCPServer(
         *,
         tools: list[Tool] | None = None,
         resources: list[Resource] | None = None,
-        extensions: Sequence[Any] | None = None,
+        extensions: Sequence[Extension] | None = None,
         debug: bool = False,
         log_level: LogLevel = "INFO",
         warn_on_duplicate_resources: bool = True,
@@ -132,7 +135,6 @@ class MCPServer(
             auth_server_provider=auth_server_provider,
             token_verifier=token_verifier,
             auth=auth,
-            extensions=extensions or None,
         )
         if list_page_size is not None and list_page_size < 1:
             raise ValueError(f"list_page_size must be at least 1, not {list_page_size}")
@@ -169,9 +171,10 @@ class MCPServer(
             *(middleware or ()),
         ]
         self._open_changes(subscriptions)
-        self._open_tools(tools or ())
+        self._open_tools(tools or (), extensions or ())
         self._open_resources(resources or ())
         self._open_prompts()
+        add_extensions(self, extensions or ())
 
     def _request_state_boundary(
         self, name: str | None, security: RequestStateSecurity | None

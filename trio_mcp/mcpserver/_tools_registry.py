@@ -19,6 +19,7 @@ from trio_mcp.types import (
 from trio_mcp.types._revisions import LATEST_MODERN
 
 from ._answers import tool_failure
+from ._extensions import compose_tool_call_handler
 from ._registry import Registry
 from ._serving_base import CallableT, ServingBase, revision_of
 from ._settings import LifespanResultT
@@ -27,18 +28,22 @@ from ._tool import Tool
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from trio_mcp.server import ServerRequestContext
+    from trio_mcp.server import HandlerResult, ServerRequestContext
     from trio_mcp.types import Icon, ToolAnnotations
     from trio_mcp.types import Tool as WireTool
     from trio_mcp.types._base import JsonObject
 
     from ._context import Context
+    from ._extensions import Extension
 
 
 class ServesTools(ServingBase[LifespanResultT]):
     """Functions that the model may call."""
 
-    def _open_tools(self, tools: Sequence[Tool]) -> None:
+    def _open_tools(self, tools: Sequence[Tool], extensions: Sequence[Extension]) -> None:
+        self._intercepted = compose_tool_call_handler(extensions, self._handle_call_tool)
+        is_bare = self._intercepted == self._handle_call_tool
+        self._tool_call_handler = self._intercepted if is_bare else self._handle_intercepted
         self._tools: Registry[Tool] = Registry(
             "Tool",
             warn_on_duplicates=self.settings.warn_on_duplicate_tools,
@@ -49,7 +54,7 @@ class ServesTools(ServingBase[LifespanResultT]):
 
     def _tools_changed(self) -> None:
         self._serve("tools/list", PaginatedRequestParams, self._handle_list_tools)
-        self._serve("tools/call", CallToolRequestParams, self._handle_call_tool)
+        self._serve("tools/call", CallToolRequestParams, self._tool_call_handler)
         self._announce(ToolsListChanged())
 
     # Registering
@@ -219,3 +224,11 @@ class ServesTools(ServingBase[LifespanResultT]):
             return await self._call_tool(params.name, params.arguments or {}, context)
         except Exception as exc:  # noqa: BLE001 - this is where all of them become answers
             return tool_failure(params.name, exc, context)
+
+    async def _handle_intercepted(
+        self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
+    ) -> HandlerResult:
+        try:
+            return await self._intercepted(ctx, params)
+        except Exception as exc:  # noqa: BLE001 - as above, for what an extension raised
+            return tool_failure(params.name, exc, self._context(ctx, params))

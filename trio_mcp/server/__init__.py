@@ -15,7 +15,11 @@ from ._caching import validate_cache_hints as validate_cache_hints
 from ._capabilities import NotificationOptions as NotificationOptions
 from ._connection import ServerConnection as ServerConnection
 from ._context import ServerRequestContext as ServerRequestContext
+from ._registry import CallNext as CallNext
 from ._registry import HandlerEntry as HandlerEntry
+from ._registry import HandlerResult as HandlerResult
+from ._registry import NotificationHandler as NotificationHandler
+from ._registry import RequestHandler as RequestHandler
 from ._registry import ServerMiddleware as ServerMiddleware
 from ._request_state import RequestStateBoundary as RequestStateBoundary
 from ._request_state import RequestStateSecurity as RequestStateSecurity
@@ -36,13 +40,17 @@ __all__ = [
     "AESGCMRequestStateCodec",
     "CacheHint",
     "CacheableMethod",
+    "CallNext",
     "HandlerEntry",
+    "HandlerResult",
     "InMemorySubscriptionBus",
     "InitializationOptions",
     "InvalidRequestState",
     "ListenHandler",
+    "NotificationHandler",
     "NotificationOptions",
     "PromptsListChanged",
+    "RequestHandler",
     "RequestStateBoundary",
     "RequestStateCodec",
     "RequestStateSecurity",

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 import attrs
 
 from trio_mcp._codec import DecodeError, decode
 from trio_mcp._protocol._refusals import invalid_params
-from trio_mcp.types._base import WireModel
+from trio_mcp.types._base import JsonObject, WireModel
 from trio_mcp.types._methods import METHODS
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+from ._context import ServerRequestContext
 
-    from trio_mcp.types._base import JsonObject
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from trio_mcp.types._revisions import Revision
 
-    from ._context import ServerRequestContext
+HandlerResult: TypeAlias = WireModel | JsonObject | None
+"""What a handler returns; None for an empty result."""
 
-    HandlerResult = WireModel | JsonObject | None
-    RequestHandler = Callable[[ServerRequestContext[Any, Any], Any], Awaitable[HandlerResult]]
-    NotificationHandler = Callable[[ServerRequestContext[Any, Any], Any], Awaitable[None]]
-    CallNext = Callable[[ServerRequestContext[Any, Any]], Awaitable[HandlerResult]]
+RequestHandler: TypeAlias = Callable[
+    [ServerRequestContext[Any, Any], Any], Awaitable[HandlerResult]
+]
+"""Answers a request: called with the context and the params."""
+
+NotificationHandler: TypeAlias = Callable[[ServerRequestContext[Any, Any], Any], Awaitable[None]]
+"""Takes a notification: called with the context and the params."""
+
+CallNext: TypeAlias = Callable[[ServerRequestContext[Any, Any]], Awaitable[HandlerResult]]
+"""The rest of the way to a handler, as middleware and interceptors go it."""
 
 
 class ServerMiddleware(Protocol):
@@ -48,8 +57,9 @@ class HandlerEntry:
 
     def exists_in(self, method: str, revision: Revision) -> bool:
         """Whether the method may be used at a revision."""
-        if self.protocol_versions is not None and revision.version not in self.protocol_versions:
-            return False
+        if self.protocol_versions is not None:
+            # Decides alone: an extension may take up a name that the core gave up.
+            return revision.version in self.protocol_versions
         spec = METHODS.get(method)
         return spec is None or spec.exists_in(revision)
 

@@ -1,0 +1,239 @@
+"""Server extensions: what a server offers beyond the core protocol (SEP-2133)."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from trio_mcp._codec import checked_copy
+from trio_mcp._protocol._meta import check_extension_id
+from trio_mcp.errors import MCPError
+from trio_mcp.types import KNOWN_PROTOCOL_VERSIONS, MISSING_REQUIRED_CLIENT_CAPABILITY
+from trio_mcp.types._methods import METHODS
+from trio_mcp.types._revisions import revision_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from trio_mcp.server import CallNext, HandlerResult, RequestHandler, ServerRequestContext
+    from trio_mcp.types import CallToolRequestParams
+    from trio_mcp.types._base import JsonObject
+
+    from ._resources import Resource
+    from ._server import MCPServer
+
+
+@attrs.frozen(eq=False)
+class ToolBinding:
+    """A tool that an extension brings.
+
+    Attributes:
+      fn: The function.
+      meta: What ``_meta`` says in the list.
+      kwargs: What else `MCPServer.add_tool` takes.
+
+    """
+
+    fn: Callable[..., Any]
+    meta: JsonObject | None = None
+    kwargs: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+
+
+@attrs.frozen(eq=False)
+class ResourceBinding:
+    """A resource that an extension brings."""
+
+    resource: Resource
+
+
+@attrs.frozen(eq=False)
+class MethodBinding:
+    """A request that an extension serves.
+
+    Attributes:
+      method: Its name. None of the core protocol's own: those are wrapped by
+        `Extension.intercept_tool_call` and by middleware.
+      params_type: What the params are read into: a wire type, a pydantic model, or dict.
+      handler: Called with the context and the params, as those of `Server` are.
+      protocol_versions: The revisions at which it is served; all when None.
+
+    Raises:
+      ValueError: if the method is the core protocol's, or could never be served.
+
+    """
+
+    method: str
+    params_type: Any
+    handler: RequestHandler
+    protocol_versions: frozenset[str] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.method in _CORE_METHODS:
+            raise ValueError(
+                f"{self.method!r} belongs to the core protocol: an extension adds methods. Use "
+                "intercept_tool_call, or middleware, to wrap what the server does itself"
+            )
+        versions = self.protocol_versions
+        if versions is None:
+            return
+        unknown = sorted(each for each in versions if revision_for(each) is None)
+        if unknown or not versions:
+            raise ValueError(
+                f"{self.method}: protocol_versions names one or more revisions (None for all), "
+                f"got {unknown or sorted(versions)}"
+            )
+
+
+_CORE_METHODS: Final = frozenset(
+    name
+    for name, spec in METHODS.items()
+    # The tasks of 2025-11-25 were an experiment, which an extension has taken over.
+    if spec.result is not None and not name.startswith("tasks/")
+)
+
+
+_ALL_VERSIONS: Final = frozenset(KNOWN_PROTOCOL_VERSIONS)
+
+
+class Extension:
+    """An extension that a server may be given; override what it needs.
+
+    Everything is asked for once, when the `MCPServer` is made. The server works for clients
+    that do not know the extension, too: offer what only others understand after
+    `require_client_extension`, or after looking for it in ``ctx.client_capabilities``.
+
+    Attributes:
+      identifier: A prefix in the manner of a reversed domain, a slash, and a name.
+
+    """
+
+    identifier: str
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        identifier = cls.__dict__.get("identifier")
+        # An instance may choose its own: that is looked at when it is given to a server.
+        if identifier is not None:
+            check_extension_id(identifier, cls.__name__)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings to declare under ``capabilities.extensions``."""
+        return {}
+
+    def tools(self) -> Sequence[ToolBinding]:
+        """Return the tools it brings."""
+        return ()
+
+    def resources(self) -> Sequence[ResourceBinding]:
+        """Return the resources it brings."""
+        return ()
+
+    def methods(self) -> Sequence[MethodBinding]:
+        """Return the requests it serves."""
+        return ()
+
+    async def intercept_tool_call(
+        self,
+        params: CallToolRequestParams,
+        ctx: ServerRequestContext[Any, Any],
+        call_next: CallNext,
+    ) -> HandlerResult:
+        """Stand round every tool call: look on, refuse, or answer instead.
+
+        The first extension of a server is the outermost. What is passed on is what the handler
+        sees as its context; which tool is called, and with what, only middleware changes.
+
+        Args:
+          params: Of the call.
+          ctx: The request.
+          call_next: Awaited with the context, gives the tool's result.
+
+        Returns:
+          The result, as a handler of `Server` returns it.
+
+        """
+        del params
+        return await call_next(ctx)
+
+
+def add_extensions(mcp: MCPServer[Any], extensions: Sequence[Extension]) -> None:
+    """Give a new server what its extensions bring.
+
+    Raises:
+      ValueError: if an identifier is wrong or given twice, or a method is served already.
+      InvalidSignature: if a tool of theirs cannot be published.
+
+    """
+    server = mcp.lowlevel_server
+    for extension in extensions:
+        identifier = getattr(extension, "identifier", None)
+        check_extension_id(identifier, type(extension).__name__)
+        if extension.identifier in server.extensions:
+            raise ValueError(f"the extension {identifier!r} is given twice")
+        settings = checked_copy(extension.settings(), f"settings of {identifier}")
+        server.extensions[extension.identifier] = settings
+        for tool in extension.tools():
+            mcp.add_tool(tool.fn, meta=tool.meta, **tool.kwargs)
+        for resource in extension.resources():
+            mcp.add_resource(resource.resource)
+        for binding in extension.methods():
+            if server.get_request_handler(binding.method) is not None:
+                raise ValueError(f"{identifier}: {binding.method} is served by another extension")
+            server.add_request_handler(
+                binding.method,
+                binding.params_type,
+                binding.handler,
+                protocol_versions=binding.protocol_versions or _ALL_VERSIONS,
+            )
+
+
+def compose_tool_call_handler(
+    extensions: Sequence[Extension], handler: RequestHandler
+) -> RequestHandler:
+    """Put the interceptors of extensions round the handler of ``tools/call``.
+
+    For those who build on `Server`; `MCPServer` does it by itself.
+    """
+    interceptors = [
+        extension.intercept_tool_call
+        for extension in extensions
+        if type(extension).intercept_tool_call is not Extension.intercept_tool_call
+    ]
+    if not interceptors:
+        return handler
+
+    async def handle(
+        ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
+    ) -> HandlerResult:
+        async def innermost(inner: ServerRequestContext[Any, Any]) -> HandlerResult:
+            return await handler(inner, params)
+
+        call_next: CallNext = innermost
+        for intercept in reversed(interceptors):
+            call_next = functools.partial(intercept, params, call_next=call_next)
+        return await call_next(ctx)
+
+    return handle
+
+
+def require_client_extension(ctx: ServerRequestContext[Any, Any], identifier: str) -> None:
+    """Refuse this request unless its client declared an extension.
+
+    Args:
+      ctx: The request; ``ctx.request_context`` of a `Context`.
+      identifier: Of the extension.
+
+    Raises:
+      MCPError: -32021, with what is required in its data.
+
+    """
+    declared = ctx.session.client_capabilities
+    if declared is not None and identifier in (declared.extensions or {}):
+        return
+    raise MCPError(
+        MISSING_REQUIRED_CLIENT_CAPABILITY,
+        f"Client did not declare the extension {identifier}",
+        {"requiredCapabilities": {"extensions": {identifier: {}}}},
+    )
