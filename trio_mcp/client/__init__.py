@@ -25,6 +25,7 @@ from ._callbacks import ElicitationFnT as ElicitationFnT
 from ._callbacks import ListRootsFnT as ListRootsFnT
 from ._callbacks import LoggingFnT as LoggingFnT
 from ._callbacks import MessageHandlerFnT as MessageHandlerFnT
+from ._callbacks import ProgressFnT as ProgressFnT
 from ._callbacks import SamplingFnT as SamplingFnT
 from ._client import Client as Client
 from ._client import ConnectMode as ConnectMode
@@ -49,8 +50,10 @@ if TYPE_CHECKING:
     from ._connect import ClientOptions as ClientOptions
     from ._connect import ConnectedClient as ConnectedClient
     from ._connect import connect as connect
+    from ._display_name import get_display_name as get_display_name
     from ._group import ClientSessionGroup as ClientSessionGroup
     from ._group import ConnectOutcome as ConnectOutcome
+    from ._incoming_message import IncomingMessage as IncomingMessage
     from ._restart import RestartPolicy as RestartPolicy
     from ._server_parameters import ClientSessionParameters as ClientSessionParameters
     from ._server_parameters import ServerParameters as ServerParameters
@@ -78,6 +81,7 @@ __all__ = [
     "ConnectedClient",
     "ElicitationFnT",
     "InMemoryResponseCacheStore",
+    "IncomingMessage",
     "InputRequiredRoundsExceededError",
     "ListRootsFnT",
     "ListenNotSupportedError",
@@ -85,6 +89,7 @@ __all__ = [
     "MessageHandlerFnT",
     "NotificationBinding",
     "Pages",
+    "ProgressFnT",
     "PromptsListChanged",
     "ResourceUpdated",
     "ResourcesListChanged",
@@ -102,6 +107,7 @@ __all__ = [
     "UnexpectedClaimedResult",
     "advertise",
     "connect",
+    "get_display_name",
     "listen",
 ]
 
@@ -123,6 +129,7 @@ for _public in (
     MessageHandlerFnT,
     NotificationBinding,
     Pages,
+    ProgressFnT,
     PromptsListChanged,
     ResourceUpdated,
     ResourcesListChanged,
@@ -148,10 +155,12 @@ if not TYPE_CHECKING:
             "ClientSessionParameters": "._server_parameters",
             "ConnectOutcome": "._group",
             "ConnectedClient": "._connect",
+            "IncomingMessage": "._incoming_message",
             "RestartPolicy": "._restart",
             "ServerParameters": "._server_parameters",
             "SseServerParameters": "._server_parameters",
             "StreamableHttpParameters": "._server_parameters",
             "connect": "._connect",
+            "get_display_name": "._display_name",
         },
     )

@@ -17,13 +17,11 @@ if TYPE_CHECKING:
         ListRootsResult,
         LoggingMessageNotificationParams,
         RequestId,
-        ServerNotification,
     )
     from trio_mcp.types._base import JsonObject
 
+    from ._incoming_message import IncomingMessage
     from ._session import ClientSession
-
-    IncomingMessage = ServerNotification | Exception
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -83,6 +81,14 @@ class MessageHandlerFnT(Protocol):
 
     async def __call__(self, message: IncomingMessage) -> None:
         """Take one notification; an exception says what was wrong with what arrived."""
+        ...
+
+
+class ProgressFnT(Protocol):
+    """Takes what a server reports of one call, in order."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        """Take one report."""
         ...
 
 
