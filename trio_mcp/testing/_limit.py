@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import outcome
 import trio
+import trio.testing
 
 from trio_mcp._rpc._nursery import sole_exception
+from trio_mcp.testing._hold_time import HoldTime
 from trio_mcp.testing._task_tree import format_task_tree
 
 if TYPE_CHECKING:
@@ -41,7 +43,8 @@ def run_within(
     Args:
       limit: Real seconds.
       async_fn: What to run, as the main task.
-      clock: The clock of the run; the real one when None.
+      clock: The clock of the run; the real one when None. One that jumps by itself does not
+          while a thread works.
 
     Raises:
       LimitExceeded: if it took longer, whatever it made of the cancellation.
@@ -56,6 +59,7 @@ def run_within(
         watch.guard,
         async_fn,
         clock=clock,
+        instruments=[HoldTime(clock)] if isinstance(clock, trio.testing.MockClock) else [],
         strict_exception_groups=True,
     )
     if watch.report is not None:
