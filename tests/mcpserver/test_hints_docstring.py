@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
-from trio_mcp.mcpserver._docstring import parse_docstring
+from trio_mcp.mcpserver._docstring import leave_out_params, parse_docstring
 
-GOOGLE = """Do a thing.
+GOOGLE = inspect.cleandoc(
+    """Do a thing.
 
     More on it.
 
@@ -18,8 +21,10 @@ GOOGLE = """Do a thing.
     Returns:
         result: Not an argument.
     """
+)
 
-NUMPY = """Do a thing.
+NUMPY = inspect.cleandoc(
+    """Do a thing.
 
     More on it.
 
@@ -36,8 +41,10 @@ NUMPY = """Do a thing.
     result : int
         Not an argument.
     """
+)
 
-SPHINX = """Do a thing.
+SPHINX = inspect.cleandoc(
+    """Do a thing.
 
     More on it.
 
@@ -47,6 +54,7 @@ SPHINX = """Do a thing.
     :type unit: str
     :returns: Nothing.
     """
+)
 
 
 @pytest.mark.parametrize("docstring", [GOOGLE, NUMPY, SPHINX], ids=["google", "numpy", "sphinx"])
@@ -92,3 +100,27 @@ def test_a_word_with_a_colon_inside_the_text_is_no_section() -> None:
     parsed = parse_docstring("Do it.\n\nImportant:\n    value: 3\n\nArgs:\n    x: Across.\n")
     assert parsed.params == {"x": "Across."}
     assert "Important" in parsed.text
+
+
+NAMES = ("value", "unit", "other", "args", "silent")
+LEFT = "Do a thing.\n\nMore on it.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("docstring", "left"),
+    [
+        (GOOGLE, LEFT + "Returns:\n    result: Not an argument."),
+        (NUMPY, LEFT + "Returns\n-------\nresult : int\n    Not an argument."),
+        (SPHINX, LEFT + ":returns: Nothing."),
+        ("Args:\n    value: How much.", ""),
+        ("A title.\n\n\nA text with a gap.", "A title.\n\n\nA text with a gap."),
+        ("A title.\n\nArgs:\n    none of these", "A title.\n\nArgs:\n    none of these"),
+    ],
+)
+def test_what_is_said_of_arguments_can_be_left_out(docstring: str, left: str) -> None:
+    assert leave_out_params(docstring, NAMES) == left
+
+
+@pytest.mark.parametrize("docstring", [GOOGLE, NUMPY])
+def test_a_section_that_tells_of_something_else_stays(docstring: str) -> None:
+    assert leave_out_params(docstring, ["value"]) == docstring

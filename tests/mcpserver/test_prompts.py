@@ -135,8 +135,7 @@ def describe(
 def test_arguments_are_described() -> None:
     prompt = Prompt.from_function(describe)
     assert prompt.name == "describe"
-    assert prompt.description is not None
-    assert prompt.description.startswith("Say hello.")
+    assert prompt.description == "Say hello."
     who, times, loud = prompt.arguments
     assert who == PromptArgument(name="who", description="The one to greet.", required=True)
     assert times == PromptArgument(name="times", description="How often.", required=False)

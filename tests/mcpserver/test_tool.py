@@ -31,13 +31,34 @@ def test_a_tool_of_a_function() -> None:
     assert tool.fn is add
     assert tool.name == "add"
     assert tool.title is None
-    assert tool.description == "Add numbers.\n\nArgs:\n    a: The first."
+    assert tool.description == "Add numbers."
     assert tool.parameters["properties"]["a"] == {"type": "integer", "description": "The first."}
     assert tool.output_schema is not None
     assert not tool.is_async
     assert tool.context_kwarg is None
     assert tool.resolved_params == {}
     assert (tool.annotations, tool.icons, tool.meta) == (None, None, None)
+
+
+def test_arguments_are_described_in_their_schemas_alone() -> None:
+    def look(what: str, ctx: Context) -> str:
+        """Look something up.
+
+        Args:
+            what: A word.
+            ctx: The request.
+
+        Returns:
+            What it means.
+        """
+        return what
+
+    tool = Tool.from_function(look)
+    assert tool.description == "Look something up.\n\nReturns:\n    What it means."
+    assert tool.parameters["properties"]["what"]["description"] == "A word."
+    # A schema that the author wrote need not say what the docstring says.
+    schema = {"type": "object", "properties": {"what": {}}, "required": ["what"]}
+    assert "A word." in Tool.from_function(look, input_schema=schema).description
 
 
 def test_what_is_said_of_a_tool() -> None:
@@ -210,3 +231,16 @@ def test_resolved_parameters_are_listed() -> None:
     tool = Tool.from_function(use)
     assert tool.resolved_params == {"answer": marker}
     assert list(tool.parameters["properties"]) == ["a"]
+
+
+def test_a_docstring_may_begin_with_its_arguments() -> None:
+    def greet(who: str) -> str:
+        """
+        Args:
+            who: The one to greet.
+        """
+        return who
+
+    tool = Tool.from_function(greet)
+    assert tool.description == ""
+    assert tool.parameters["properties"]["who"]["description"] == "The one to greet."

@@ -6,6 +6,8 @@ import functools
 import inspect
 from typing import Any
 
+from ._docstring import leave_out_params
+
 
 def callable_name(fn: Any) -> str:
     """Return the name of a function, or of the class of a callable object."""
@@ -26,3 +28,15 @@ def callable_docstring(fn: Any) -> str:
         if isinstance(place.__doc__, str) and place.__doc__:
             return inspect.cleandoc(place.__doc__)
     return ""
+
+
+def callable_description(fn: Any) -> str:
+    """Return the docstring without what it says of arguments, which their schemas say."""
+    docstring = callable_docstring(fn)
+    if "\n" not in docstring:
+        return docstring
+    try:
+        names = inspect.signature(fn).parameters
+    except (TypeError, ValueError):
+        return docstring
+    return leave_out_params(docstring, names)

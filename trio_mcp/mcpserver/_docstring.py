@@ -6,14 +6,13 @@ description.
 
 from __future__ import annotations
 
-import inspect
 import re
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 _SECTIONS: Final = frozenset(
     (
@@ -56,6 +55,8 @@ _SPHINX_ENTRY: Final = re.compile(
     r":(?:param|parameter|arg|argument|key|keyword|ivar|var)\s+(?:[^:]*\s)?"
     r"(?P<names>\*{0,2}\w+)\s*:(?:\s+(?P<text>.*))?$"
 )
+_SPHINX_TYPE: Final = re.compile(r":type\s+\*{0,2}(?P<name>\w+)\s*:")
+_BLANK_LINES: Final = re.compile(r"\n(?:[ \t]*\n){2,}")
 _SPHINX_FIELD: Final = re.compile(r":\w+[^:]*:")
 
 
@@ -66,19 +67,25 @@ class Docstring:
     Attributes:
       text: What comes before the first section.
       params: Argument names and what is said of each, lines joined.
+      sections: Where arguments are told of: first line, line after the last, and their names.
 
     """
 
     text: str
     params: dict[str, str]
+    sections: tuple[tuple[int, int, frozenset[str]], ...] = ()
 
 
 def parse_docstring(docstring: str | None) -> Docstring:
-    """Read a docstring; what is not understood is left out of `Docstring.params`."""
+    """Read a docstring without indentation (`inspect.cleandoc`, which is not to be done twice).
+
+    What is not understood is left out of `Docstring.params`.
+    """
     if not docstring:
         return Docstring("", {})
-    lines = inspect.cleandoc(docstring).splitlines()
+    lines = docstring.splitlines()
     found: dict[str, list[str]] = {}
+    sections: list[tuple[int, int, frozenset[str]]] = []
     end = len(lines)
     place = 0
     while place < len(lines):
@@ -89,20 +96,49 @@ def parse_docstring(docstring: str | None) -> Docstring:
         if heading in _SECTIONS:
             body = _body(lines, entries_at, is_numpy=entries_at == place + 2)
             entries = _numpy_entries(body) if entries_at == place + 2 else _google_entries(body)
-            for names, text in entries:
-                _add(found, names, text)
+            told = [name for names, text in entries for name in _add(found, names, text)]
+            sections.append((place, entries_at + len(body), frozenset(told)))
             place = entries_at + len(body)
         elif sphinx:
             body = _continued(lines, place + 1)
             match = _SPHINX_ENTRY.match(lines[place])
+            typed = _SPHINX_TYPE.match(lines[place])
             if match:
-                _add(found, match["names"], [match["text"] or "", *body])
+                told = _add(found, match["names"], [match["text"] or "", *body])
+                sections.append((place, place + 1 + len(body), frozenset(told)))
+            elif typed:
+                sections.append((place, place + 1 + len(body), frozenset((typed["name"],))))
             place += 1 + len(body)
         else:
             place = max(place + 1, entries_at)
     description = "\n".join(lines[:end]).strip()
     params = {name: " ".join(" ".join(said).split()) for name, said in found.items()}
-    return Docstring(description, {name: said for name, said in params.items() if said})
+    return Docstring(
+        description, {name: said for name, said in params.items() if said}, tuple(sections)
+    )
+
+
+def leave_out_params(docstring: str, names: Collection[str]) -> str:
+    """Take out of a docstring what it says of arguments, which the schema says.
+
+    A section stays as a whole if it tells of anything else, too.
+
+    Args:
+      docstring: Without indentation.
+      names: The parameters of the function.
+
+    """
+    told_elsewhere = [
+        (start, end)
+        for start, end, told in parse_docstring(docstring).sections
+        if told and told.issubset(names)
+    ]
+    if not told_elsewhere:
+        return docstring
+    lines = docstring.splitlines()
+    for start, end in reversed(told_elsewhere):
+        del lines[start:end]
+    return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
 
 
 def _heading(lines: list[str], place: int) -> tuple[str | None, int]:
@@ -166,9 +202,11 @@ def _continued(lines: list[str], start: int) -> list[str]:
     return body
 
 
-def _add(found: dict[str, list[str]], names: str, text: list[str]) -> None:
-    for name in names.split(","):
-        found.setdefault(name.strip().lstrip("*"), text)
+def _add(found: dict[str, list[str]], names: str, text: list[str]) -> list[str]:
+    told = [name.strip().lstrip("*") for name in names.split(",")]
+    for name in told:
+        found.setdefault(name, text)
+    return told
 
 
 def _indent(line: str) -> int:

@@ -17,10 +17,11 @@ from trio_mcp.types import (
 )
 from trio_mcp.types import Prompt as WirePrompt
 
+from ._callables import callable_description
 from ._prompt_messages import messages_of
 from ._results import reads_files
 from ._signature import ArgumentsError
-from ._text_arguments import TextFunction, description_of, name_of
+from ._text_arguments import TextFunction, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +76,8 @@ class Prompt:
             any form that `MCPServer.prompt` names.
           name: For programs; the function's name if it is not given.
           title: For people.
-          description: What it is good for; the docstring if it is not given.
+          description: What it is good for; the docstring if it is not given, without the part
+            that describes the arguments.
           icons: For user interfaces.
           context_kwarg: The parameter that gets the context; found by its hint if not given.
 
@@ -86,11 +88,20 @@ class Prompt:
         return cls(
             name=name_of(fn, name),
             title=title,
-            description=description_of(fn, description),
+            description=callable_description(fn) if description is None else description,
             fn=fn,
             icons=icons,
             context_kwarg=context_kwarg,
         )
+
+    def complete(self) -> None:
+        """Read the hints, if that has not been possible yet.
+
+        Raises:
+          InvalidSignature: if the function cannot be published.
+
+        """
+        self.context_kwarg = self._function.signature.context_kwarg
 
     @property
     def arguments(self) -> list[PromptArgument]:

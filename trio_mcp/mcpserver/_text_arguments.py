@@ -10,10 +10,9 @@ import attrs
 from trio_mcp._codec import JsonError, loads
 from trio_mcp.errors import InvalidSignature
 
+from ._callables import callable_docstring, callable_name
 from ._hints import Scope, UnknownName, is_still_running
 from ._signature import (
-    callable_docstring,
-    callable_name,
     find_context_parameter,
     find_resolved_parameters,
     read_signature,
@@ -34,7 +33,7 @@ class TextFunction:
     """A function that clients call with text.
 
     Its hints are read when it is made. Only where they name a class that the module, which is
-    still being executed, has not defined yet, they are read on first use.
+    still being executed, has not defined yet, they are read when the server starts.
 
     Attributes:
       fn: The function.
@@ -71,6 +70,7 @@ class TextFunction:
                 self._signature = self._read()
             except UnknownName as unknown:
                 raise InvalidSignature(f"{self.name}: {unknown}") from unknown
+            self.context_kwarg = self._signature.context_kwarg
         return self._signature
 
     def _read(self) -> Signature:

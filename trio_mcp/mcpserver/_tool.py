@@ -24,6 +24,7 @@ from trio_mcp.types import Tool as WireTool
 from trio_mcp.types._base import is_object
 
 from ._answers import single_cause
+from ._callables import callable_description, callable_docstring, callable_name
 from ._context import Context
 from ._hints import Scope, UnknownName, is_still_running
 from ._hints._header_names import header_fault
@@ -31,8 +32,6 @@ from ._results import ResultError, ResultPlan, plan_result, reads_files
 from ._signature import (
     ArgumentsError,
     Signature,
-    callable_docstring,
-    callable_name,
     find_context_parameter,
     read_signature,
     read_signature_for,
@@ -80,7 +79,7 @@ class Tool:
     """A function with its schemas. Made by `Tool.from_function`.
 
     The hints are read when the tool is made. Only where they name a class that the module, which
-    is still being executed, has not defined yet, they are read on the first use.
+    is still being executed, has not defined yet, they are read when the server starts.
 
     Attributes:
       fn: The function.
@@ -135,7 +134,8 @@ class Tool:
           fn: A function, method, partial, callable object or class.
           name: What the model calls it; the function's name if not given.
           title: For people.
-          description: For the model; the docstring if not given.
+          description: For the model; the docstring if not given, without the part that describes
+            the arguments, which their schemas do.
           context_kwarg: The parameter that gets the `Context`; found by its hint if not given.
           annotations: Hints on what it does to the world.
           icons: For user interfaces.
@@ -159,6 +159,10 @@ class Tool:
         if tool_name == "<lambda>":
             raise ValueError("A lambda has no name of its own: pass name=")
         _refuse_generators(fn, tool_name)
+        if description is None:
+            # Without a schema made from the hints, nothing else tells of the arguments.
+            describe = callable_description if input_schema is None else callable_docstring
+            description = describe(fn)
         is_async = is_async_callable(fn)
         if timeout is not None and not is_async and not run_in_thread:
             raise ValueError(
@@ -169,7 +173,7 @@ class Tool:
             fn=fn,
             name=tool_name,
             title=title,
-            description=callable_docstring(fn) if description is None else description,
+            description=description,
             is_async=is_async,
             annotations=annotations,
             icons=icons,
