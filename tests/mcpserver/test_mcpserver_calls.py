@@ -544,6 +544,7 @@ async def test_middleware_is_round_every_request() -> None:
     assert "tools/call" in seen
 
 
+@pytest.mark.case("C025")
 async def test_at_most_forty_sync_functions_run_at_once() -> None:
     mcp = MCPServer()
     release = threading.Event()

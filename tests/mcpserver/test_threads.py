@@ -10,6 +10,7 @@ import trio
 
 from trio_mcp.client import Client
 from trio_mcp.mcpserver import Context, MCPServer
+from trio_mcp.types import PromptReference
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default="unset")
 
@@ -47,8 +48,49 @@ async def test_plain_functions_hold_up_nobody_and_run_side_by_side():
     assert answers == ["the caller's"] * 10
 
 
+ARGUMENT = {"name": "a", "value": ""}
+KINDS = {
+    "tool": lambda client: client.call_tool("work"),
+    "resource": lambda client: client.read_resource("work://fixed"),
+    "template": lambda client: client.read_resource("work://by/name"),
+    "prompt": lambda client: client.get_prompt("work"),
+    "completion": lambda client: client.complete(PromptReference(name="work"), ARGUMENT),
+}
+
+
 @pytest.mark.case("C025")
-async def test_a_cancelled_call_is_let_go_at_once_and_its_function_told():
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_call_is_let_go_at_once_while_its_function_blocks(mode, kind):
+    started, go, returned = threading.Event(), threading.Event(), threading.Event()
+    mcp = MCPServer("threads")
+
+    def work() -> str:
+        started.set()
+        go.wait(5)
+        returned.set()
+        return "late"
+
+    mcp.tool()(work)
+    mcp.resource("work://fixed")(work)
+    mcp.resource("work://by/{name}", name="by")(lambda name: work())
+    mcp.prompt()(work)
+    mcp.completion()(lambda ref, argument, context: [work()])
+
+    async with Client(mcp, mode=mode) as client:
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(KINDS[kind], client)
+                await trio.to_thread.run_sync(started.wait, 5)
+                scope.cancel()
+        assert scope.cancelled_caught
+        assert not returned.is_set()
+        go.set()
+        assert await trio.to_thread.run_sync(returned.wait, 5)
+
+
+@pytest.mark.case("C025")
+async def test_a_function_can_ask_whether_its_call_was_cancelled():
     started, told = threading.Event(), threading.Event()
     mcp = MCPServer("threads")
 

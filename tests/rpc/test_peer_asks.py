@@ -72,7 +72,7 @@ async def test_no_answer_passes_for_a_local_failure(autojump_clock, open_wire, c
 # Cancellation
 
 
-@pytest.mark.req("R-087", "R-205", "R-209", "R-214", "R-575")
+@pytest.mark.req("R-087", "R-205", "R-209")
 @pytest.mark.case("C020")
 async def test_leaving_a_scope_tells_the_peer_with_the_exact_id(autojump_clock, open_wire):
     async with open_wire() as (peer, far):
@@ -138,14 +138,40 @@ async def test_a_late_answer_is_dropped_and_neighbours_go_on(autojump_clock, ope
         assert outcome == [{"in": "time"}]
 
 
-async def test_a_cancel_after_the_answer_says_nothing(autojump_clock, open_wire):
-    async with open_wire() as (peer, far), trio.open_nursery() as nursery:
+@pytest.mark.case("C020")
+@pytest.mark.req("R-214", "R-575")
+@pytest.mark.parametrize("first", ["answer", "cancel"])
+async def test_a_request_whose_answer_was_seen_is_not_cancelled(autojump_clock, open_wire, first):
+    async with open_wire() as (peer, far):
         with trio.CancelScope() as scope:
-            nursery.start_soon(collect, [], peer, "m", None)
-            await far.answer(await far.next(), {})
-            await trio.testing.wait_all_tasks_blocked()
-            scope.cancel()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(collect, [], peer, "m", None)
+                request = await far.next()
+                # Both in one step: the caller has seen neither when the other comes.
+                if first == "cancel":
+                    scope.cancel()
+                peer._dispatch(JSONRPCResponse(id=request.id, result={}))
+                scope.cancel()
         await far.silence()
+
+
+@pytest.mark.case("C020")
+@pytest.mark.req("R-214", "R-575")
+async def test_a_request_that_was_answered_is_not_cancelled(autojump_clock, open_wire):
+    async with open_wire() as (peer, far):
+        outcome = []
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(collect_and_stay, outcome, peer)
+            await far.answer(await far.next(), {"a": 1})
+            await trio.testing.wait_all_tasks_blocked()
+            assert outcome == [{"a": 1}]
+            nursery.cancel_scope.cancel()
+        await far.silence()
+
+
+async def collect_and_stay(into, peer):
+    await collect(into, peer, "m", None)
+    await trio.sleep_forever()
 
 
 @pytest.mark.case("C020")
@@ -260,7 +286,7 @@ async def test_progress_leaves_the_limit_alone_unless_asked(autojump_clock, open
 # Progress
 
 
-@pytest.mark.req("R-222", "R-223")
+@pytest.mark.req("R-222")
 async def test_progress_comes_in_order_and_before_the_call_returns(autojump_clock, open_wire):
     seen = []
 
@@ -289,6 +315,30 @@ async def test_progress_comes_in_order_and_before_the_call_returns(autojump_cloc
         await trio.sleep(1)
         assert seen == [(1, 3, "1"), (2, 3, "2"), (3, 3, "3")]
         assert outcome == [{}]
+
+
+@pytest.mark.req("R-222", "R-223")
+async def test_each_call_is_reported_to_under_a_token_of_its_own(autojump_clock, open_wire):
+    async def listen(into, peer):
+        async def report(progress, total, message):
+            into.append(message)
+
+        await peer.request("m", {}, CallOptions(on_progress=report))
+
+    async with open_wire() as (peer, far), trio.open_nursery() as nursery:
+        heard = [[] for _ in range(20)]
+        for each in heard:
+            nursery.start_soon(listen, each, peer)
+        requests = [await far.next() for _ in range(20)]
+        tokens = [request.params["_meta"]["progressToken"] for request in requests]
+        assert len(set(tokens)) == 20
+        assert {type(token) for token in tokens} <= {int, str}
+        for token in reversed(tokens):
+            params = {"progressToken": token, "progress": 1, "message": f"for {token}"}
+            await far.tell("notifications/progress", params)
+        await trio.testing.wait_all_tasks_blocked()
+        assert sorted(heard) == sorted([f"for {token}"] for token in tokens)
+        nursery.cancel_scope.cancel()
 
 
 @pytest.mark.case("C031")

@@ -8,6 +8,7 @@ import trio.testing
 
 from trio_mcp._codec import Batch, Malformed
 from trio_mcp._rpc import _peer
+from trio_mcp._rpc._calls import MAX_LAG
 from trio_mcp.errors import ConnectionLost, MCPError
 from trio_mcp.types import (
     ErrorData,
@@ -72,6 +73,25 @@ async def test_an_id_in_flight_is_refused_and_the_first_goes_on(
         assert (await far.next()).result == {"first": True}
         await far.ask("do/echo", {"again": 1}, 1)
         assert (await far.next()).result == {"params": {"again": 1}}
+
+
+@pytest.mark.case("C028")
+async def test_sessions_that_use_the_same_id_never_meet(autojump_clock, open_wire, serving):
+    async def slow(exchange):
+        await trio.sleep(1)
+        return {"params": exchange.params}
+
+    async def session(server, number):
+        async with open_wire(server) as (_, far):
+            await far.ask("do/slow", {"n": number}, 1)
+            answer = await far.next()
+            assert (answer.id, answer.result) == (1, {"params": {"n": number}})
+            await far.silence(5)
+
+    server = serving(slow=slow)
+    async with trio.open_nursery() as nursery:
+        for number in range(12):
+            nursery.start_soon(session, server, number)
 
 
 # Errors
@@ -286,6 +306,18 @@ async def test_cancels_round_the_end_of_a_call_do_no_harm(autojump_clock, open_w
         assert len(set(answers)) == len(answers)
 
 
+async def test_initialize_cannot_be_cancelled(autojump_clock, open_wire, serving):
+    async def slow(exchange):
+        await trio.sleep(1)
+        return {"done": True}
+
+    async with open_wire(serving(initialize=slow)) as (_, far):
+        await far.ask("initialize", None, 1)
+        await trio.testing.wait_all_tasks_blocked()
+        await far.tell("notifications/cancelled", {"requestId": 1})
+        assert (await far.next()).result == {"done": True}
+
+
 # Notifications
 
 
@@ -332,6 +364,31 @@ async def test_callbacks_run_in_order_and_may_fail(autojump_clock, open_wire, se
         await trio.sleep(5)
     assert seen == [1, 2, 3]
     assert "first one breaks" in caplog.text
+
+
+@pytest.mark.case("C026")
+async def test_a_callback_that_stands_still_holds_up_nobody_and_loses_the_oldest(
+    autojump_clock, open_wire, serving, caplog
+):
+    server, go, seen = serving(echo=echo), trio.Event(), []
+
+    async def callback(method, params):
+        await go.wait()
+        seen.append(params["n"])
+
+    server.callback = callback
+    async with open_wire(server) as (_, far):
+        for n in range(MAX_LAG + 12):
+            await far.tell("notifications/x", {"n": n})
+            if n % 1000 == 0:
+                await trio.testing.wait_all_tasks_blocked()
+        await far.ask("do/echo")
+        assert isinstance(await far.next(), JSONRPCResponse)
+        assert seen == []
+        go.set()
+        await trio.testing.wait_all_tasks_blocked()
+    assert seen == [0, *range(12, MAX_LAG + 12)]
+    assert caplog.text.count("Notifications are lost") == 1
 
 
 @pytest.mark.case("C026")
@@ -440,6 +497,7 @@ async def test_a_batch_is_refused_elsewhere(autojump_clock, open_wire, serving, 
 # Limits
 
 
+@pytest.mark.case("C026")
 async def test_requests_beyond_the_limit_wait_and_beyond_that_are_refused(
     autojump_clock, open_wire, serving, monkeypatch
 ):

@@ -183,9 +183,11 @@ async def test_progress_comes_in_order_before_the_call_returns(autojump_clock, m
     async def count(to: int, ctx: Context) -> int:
         for n in range(to):
             await ctx.report_progress(n + 1, to, f"step {n + 1}")
+            await ctx.report_progress(n, to, "it does not fall")
+        kept.append(ctx)
         return to
 
-    seen = []
+    seen, kept = [], []
 
     async def slow(progress, total, message):
         await trio.sleep(1)
@@ -194,6 +196,8 @@ async def test_progress_comes_in_order_before_the_call_returns(autojump_clock, m
     async with Client(mcp, mode=mode) as client:
         await client.call_tool("count", {"to": 3}, progress_callback=slow)
         assert seen == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
+        await kept[0].report_progress(4)
+        assert len(seen) == 3
 
 
 @pytest.mark.case("C031")

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import runpy
 import sys
 
 import pytest
 
-from trio_mcp.transports import DEFAULT_INHERITED_ENV_VARS, get_default_environment
+from trio_mcp.transports import (
+    DEFAULT_INHERITED_ENV_VARS,
+    _environment,
+    get_default_environment,
+)
 
 
 @pytest.mark.case("C011")
@@ -27,3 +32,13 @@ def test_the_names_include_those_that_people_know() -> None:
     assert {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG"} <= set(
         DEFAULT_INHERITED_ENV_VARS
     )
+
+
+@pytest.mark.case("C011")
+def test_windows_has_names_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    for name in ("PATH", "PATHEXT", "COMSPEC", "SYSTEMROOT", "APPDATA", "SECRET"):
+        monkeypatch.setenv(name, "x")
+    environment = runpy.run_path(_environment.__file__)["get_default_environment"]()
+    assert environment.keys() >= {"PATH", "PATHEXT", "COMSPEC", "SYSTEMROOT", "APPDATA"}
+    assert "SECRET" not in environment

@@ -244,7 +244,7 @@ sys.exit(0)
     assert server.exit_status == 0
 
 
-@pytest.mark.case("C010")
+@pytest.mark.case("C010", "C012")
 @pytest.mark.parametrize(
     ("command", "message", "cause"),
     [

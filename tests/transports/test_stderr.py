@@ -61,6 +61,20 @@ async def test_to_nowhere() -> None:
         await run_chatty(StderrPump(null))
 
 
+@pytest.mark.case("C008")
+async def test_what_is_kept_of_it_takes_little_room() -> None:
+    pump = StderrPump(None)
+    send, receive = trio.testing.memory_stream_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pump.pump, receive)
+        for _ in range(100):
+            await send.send_all(b"x" * TAIL_SIZE)
+        await send.aclose()
+    held = [value for value in vars(pump).values() if isinstance(value, (bytes, bytearray))]
+    assert sum(map(len, held)) < 4 * TAIL_SIZE
+    assert pump.tail() == "x" * TAIL_SIZE
+
+
 async def test_to_a_text_file_without_descriptor() -> None:
     file = io.StringIO()
     await run_chatty(StderrPump(file))

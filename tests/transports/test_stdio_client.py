@@ -110,6 +110,7 @@ async def test_long_messages_pass(size: int) -> None:
             assert await channel.receive() == [message]
 
 
+@pytest.mark.case("C007")
 async def test_the_limit_of_a_message_can_be_set() -> None:
     async with stdio_client(python(ECHO), max_line_size=50) as channel:
         await channel.send([JSONRPCRequest(id=9, method="m", params={"x": "y" * 50}), NOTE])
@@ -147,6 +148,7 @@ async def test_the_environment_is_a_short_list_and_what_is_given(
     assert response.result["cwd"] == str(tmp_path)
 
 
+@pytest.mark.case("C011")
 async def test_everything_is_inherited_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "x")
     async with stdio_client(python(SHOW_ENVIRONMENT, env={**os.environ})) as channel:
@@ -155,6 +157,7 @@ async def test_everything_is_inherited_on_request(monkeypatch: pytest.MonkeyPatc
     assert response.result["env"]["SECRET"] == "x"
 
 
+@pytest.mark.case("C012")
 @pytest.mark.skipif(sys.platform == "win32", reason="makes a POSIX program")
 async def test_the_command_is_looked_for_on_the_path_of_the_server(tmp_path: Path) -> None:
     (tmp_path / "my-server").write_text("#!/bin/sh\nexec cat\n")

@@ -61,6 +61,7 @@ def test_commands_are_found_as_a_shell_finds_them(command: str, path: str | None
     assert find_command(command, ENVIRONMENT, is_file) == path
 
 
+@pytest.mark.case("C012")
 def test_the_childs_own_path_counts() -> None:
     assert find_command("npx", {"PATH": r"C:\tools"}, is_file) is None
     assert find_command("npx", {}, is_file) is None
@@ -88,6 +89,7 @@ def test_a_batch_file_is_run_by_the_interpreter() -> None:
     )
 
 
+@pytest.mark.case("C012")
 def test_what_is_missing_is_not_found() -> None:
     with pytest.raises(FileNotFoundError) as caught:
         command_line("nothing", [], ENVIRONMENT, is_file)
