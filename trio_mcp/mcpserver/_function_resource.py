@@ -93,6 +93,15 @@ class FunctionResource(Resource):
             meta=meta,
         )
 
+    def complete(self) -> None:
+        """Read the hints, if that has not been possible yet.
+
+        Raises:
+          InvalidSignature: if the function cannot be published.
+
+        """
+        self.context_kwarg = self._function.signature.context_kwarg
+
     def guess_mime_type(self) -> str:
         return guess_by_hint(self.fn)
 

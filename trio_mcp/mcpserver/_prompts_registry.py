@@ -37,9 +37,10 @@ class ServesPrompts(ServingBase[LifespanResultT]):
     """Texts with gaps, for people to choose from."""
 
     def _open_prompts(self) -> None:
+        settings = self.settings
         self._prompts: Registry[Prompt] = Registry(
             "Prompt",
-            warn_on_duplicates=self.settings.warn_on_duplicate_prompts,
+            on_duplicate=settings.duplicate_policy(warn=settings.warn_on_duplicate_prompts),
             changed=self._prompts_changed,
         )
 
@@ -53,8 +54,14 @@ class ServesPrompts(ServingBase[LifespanResultT]):
     def add_prompt(self, prompt: Prompt) -> None:
         """Publish a prompt.
 
-        A second one of the same name is not added, and logged (``warn_on_duplicate_prompts``).
+        A second one of the same name is not added, and logged (``warn_on_duplicate_prompts``,
+        ``on_duplicate``).
+
+        Raises:
+          InvalidSignature: if the server runs, and a hint names what nothing defines.
+
         """
+        self._complete_if_running(prompt)
         self._prompts.add(prompt.name, prompt)
         self._allow_logging(prompt.context_kwarg)
 

@@ -163,6 +163,9 @@ class _Planner:
             needs = read_needs(fn, is_context=self.is_context, name=f"resolver {name}")
         except InvalidSignature as exc:
             raise self._refused(str(exc)) from exc
+        except UnknownName as exc:
+            text = f"the resolver {name}, {exc.hint}"
+            raise UnknownName(text, exc.reason, exc.name) from exc
         call = _managed(fn)
         inner = self.needs(needs.resolved, needs.scope)
         self._check_arguments(name, needs)

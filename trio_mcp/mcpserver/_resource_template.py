@@ -115,6 +115,15 @@ class ResourceTemplate:
             declared_type=mime_type,
         )
 
+    def complete(self) -> None:
+        """Read the hints, if that has not been possible yet.
+
+        Raises:
+          InvalidSignature: if the function cannot be published.
+
+        """
+        _ = self._function.signature
+
     @property
     def fn(self) -> Callable[..., Any]:
         """The function."""

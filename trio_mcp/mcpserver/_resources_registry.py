@@ -54,12 +54,13 @@ class ServesResources(ServingBase[LifespanResultT]):
     _resource_security: ResourceSecurity
 
     def _open_resources(self, resources: Sequence[Resource]) -> None:
-        warn = self.settings.warn_on_duplicate_resources
+        settings = self.settings
+        policy = settings.duplicate_policy(warn=settings.warn_on_duplicate_resources)
         self._resources: Registry[Resource] = Registry(
-            "Resource", warn_on_duplicates=warn, changed=self._resources_changed
+            "Resource", on_duplicate=policy, changed=self._resources_changed
         )
         self._templates: Registry[ResourceTemplate] = Registry(
-            "Resource template", warn_on_duplicates=warn, changed=self._resources_changed
+            "Resource template", on_duplicate=policy, changed=self._resources_changed
         )
         for resource in resources:
             self.add_resource(resource)
@@ -80,8 +81,14 @@ class ServesResources(ServingBase[LifespanResultT]):
         """Publish a resource.
 
         A second one under the same URI is not added, and logged
-        (``warn_on_duplicate_resources``).
+        (``warn_on_duplicate_resources``, ``on_duplicate``).
+
+        Raises:
+          InvalidSignature: if the server runs, and a hint names what nothing defines.
+
         """
+        if isinstance(resource, FunctionResource):
+            self._complete_if_running(resource)
         self._resources.add(resource.uri, resource)
         if isinstance(resource, FunctionResource):
             self._allow_logging(resource.context_kwarg)
@@ -97,7 +104,13 @@ class ServesResources(ServingBase[LifespanResultT]):
             raise ResourceNotFoundError(f"Unknown resource: {uri}")
 
     def add_resource_template(self, template: ResourceTemplate) -> None:
-        """Publish a family of resources; of two with the same template the first one stays."""
+        """Publish a family of resources; of two with the same template the first one stays.
+
+        Raises:
+          InvalidSignature: if the server runs, and a hint names what nothing defines.
+
+        """
+        self._complete_if_running(template)
         self._templates.add(template.uri_template, template)
         self._allow_logging(template.context_kwarg)
 

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Generic, Literal
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Generic, Literal, get_args
 
 import trio
 
+from trio_mcp._checks import check_word
 from trio_mcp._rpc._service import Service
 from trio_mcp.server import RequestStateBoundary, RequestStateSecurity, Server
 
 from ._changes import TellsChanges
 from ._completions import ServesCompletions
 from ._extensions import add_extensions
+from ._function_resource import FunctionResource
 from ._path_security import DEFAULT_RESOURCE_SECURITY
 from ._prompts_registry import ServesPrompts
+from ._registry import DuplicatePolicy
 from ._resources_registry import ServesResources
 from ._serving_base import ServingBase
 from ._settings import LifespanResultT, LogLevel, Settings
 from ._tools_registry import ServesTools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from trio_mcp.server import (
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from ._extensions import Extension
     from ._path_security import ResourceSecurity
     from ._resources import Resource
+    from ._serving_base import Published
     from ._tool import Tool
 
 
@@ -93,6 +98,9 @@ class MCPServer(
       subscriptions: The bus by which clients hear of changes, where it shall reach further
           than this process; False to serve no ``subscriptions/listen``.
       middleware: Called round every request, the first one outermost.
+      on_duplicate: What becomes of a second tool, resource or prompt of one name: ``"error"``
+        raises `ValueError`, ``"replace"`` puts it in the place of the first, ``"warn"`` and
+        ``"ignore"`` keep that. When None, ``warn_on_duplicate_…`` say which of the last two.
       list_page_size: The most entries in one answer to a list request; all when None.
 
     """
@@ -129,6 +137,7 @@ class MCPServer(
         subscriptions: SubscriptionBus | Literal[False] | None = None,
         middleware: Sequence[ServerMiddleware] | None = None,
         list_page_size: int | None = None,
+        on_duplicate: DuplicatePolicy | None = None,
     ) -> None:
         ServingBase.__init__(self)
         _refuse_unserved(
@@ -136,6 +145,8 @@ class MCPServer(
             token_verifier=token_verifier,
             auth=auth,
         )
+        if on_duplicate is not None:
+            check_word("on_duplicate", on_duplicate, get_args(DuplicatePolicy))
         if list_page_size is not None and list_page_size < 1:
             raise ValueError(f"list_page_size must be at least 1, not {list_page_size}")
         self.settings: Settings[LifespanResultT] = Settings(
@@ -144,6 +155,7 @@ class MCPServer(
             warn_on_duplicate_resources=warn_on_duplicate_resources,
             warn_on_duplicate_tools=warn_on_duplicate_tools,
             warn_on_duplicate_prompts=warn_on_duplicate_prompts,
+            on_duplicate=on_duplicate,
             dependencies=list(dependencies or ()),
             lifespan=lifespan,
             auth=auth,
@@ -151,9 +163,6 @@ class MCPServer(
         self.dependencies = self.settings.dependencies
         self._list_page_size = list_page_size
         self._resource_security = resource_security
-        options: dict[str, Any] = {}
-        if lifespan is not None:
-            options["lifespan"] = _for_lowlevel(lifespan, self)
         self._lowlevel_server = Server(
             name or "mcp-server",
             version=version,
@@ -164,7 +173,7 @@ class MCPServer(
             icons=icons,
             cache_hints=cache_hints,
             get_tool_input_schema=self._tool_input_schema,
-            **options,
+            lifespan=self._lifespan,
         )
         self._lowlevel_server.middleware += [
             self._request_state_boundary(name, request_state_security),
@@ -231,8 +240,37 @@ class MCPServer(
     # Serving
 
     def open(self) -> AbstractAsyncContextManager[Any]:
-        """Enter the lifespan; yields what carriers hand requests to, until the block ends."""
+        """Enter the lifespan; yields what carriers hand requests to, until the block ends.
+
+        Hints that named classes which came later in their module are read now.
+
+        Raises:
+          InvalidSignature: if one of them names what nothing defines, or has no schema; it names
+            the tool (or resource, or prompt) and the parameter.
+
+        """
         return self._lowlevel_server.open()
+
+    @asynccontextmanager
+    async def _lifespan(self, _server: Server[Any]) -> AsyncGenerator[Any]:
+        # Whatever serves the server below enters it here.
+        with self._running():
+            if self.settings.lifespan is None:
+                yield {}
+                return
+            async with self.settings.lifespan(self) as state:
+                yield state
+
+    def _published(self) -> list[Published]:
+        functions = [
+            each for each in self._resources.items() if isinstance(each, FunctionResource)
+        ]
+        return [
+            *self._tools.items(),
+            *functions,
+            *self._templates.items(),
+            *self._prompts.items(),
+        ]
 
     def run(
         self,
@@ -250,6 +288,8 @@ class MCPServer(
 
         Raises:
           ValueError: if there is no such transport.
+          InvalidSignature: if a hint that named what its module had not defined yet cannot be
+            read now either; see `open`.
 
         """
         if transport != "stdio":
@@ -290,15 +330,6 @@ class MCPServer(
             logging.basicConfig(
                 level=self.settings.log_level, format="%(levelname)s %(name)s: %(message)s"
             )
-
-
-def _for_lowlevel(
-    lifespan: Callable[[MCPServer[Any]], AbstractAsyncContextManager[Any]], mcp: MCPServer[Any]
-) -> Callable[[Server[Any]], AbstractAsyncContextManager[Any]]:
-    def enter(_server: Server[Any]) -> AbstractAsyncContextManager[Any]:
-        return lifespan(mcp)
-
-    return enter
 
 
 def _refuse_unserved(**options: Any) -> None:

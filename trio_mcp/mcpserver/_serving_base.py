@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from trio_mcp.types import EmptyResult, SetLevelRequestParams
 
@@ -11,7 +12,7 @@ from ._settings import LifespanResultT
 from ._workers import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Iterable
 
     from trio_mcp.server import Server, ServerEvent, ServerRequestContext
     from trio_mcp.types import InputResponseRequestParams
@@ -23,6 +24,16 @@ if TYPE_CHECKING:
 CallableT = TypeVar("CallableT", bound="Callable[..., Any]")
 
 
+class Published(Protocol):
+    """A function that clients can reach."""
+
+    @property
+    def context_kwarg(self) -> str | None: ...
+
+    def complete(self) -> None:
+        """Read the hints, if that has not been possible yet."""
+
+
 class ServingBase(Generic[LifespanResultT]):
     """The low-level server below, and how its handlers come to a `Context`."""
 
@@ -32,6 +43,29 @@ class ServingBase(Generic[LifespanResultT]):
 
     def __init__(self) -> None:
         self.workers = Workers()
+        self._runs: set[object] = set()  # one thing for each run that goes on
+
+    # Hints that named what their module had not defined yet
+
+    @contextmanager
+    def _running(self) -> Generator[None]:
+        """Be one run. All hints are read by then, so no client meets one that cannot be."""
+        run = object()
+        self._runs.add(run)
+        try:
+            for each in self._published():
+                each.complete()
+                self._allow_logging(each.context_kwarg)
+            yield
+        finally:
+            self._runs.discard(run)
+
+    def _published(self) -> Iterable[Published]:
+        raise NotImplementedError
+
+    def _complete_if_running(self, added: Published) -> None:
+        if self._runs:
+            added.complete()
 
     def _serve(self, method: str, params_type: Any, handler: Callable[..., Any]) -> None:
         """Serve a method from now on, and so announce its capability."""

@@ -44,9 +44,10 @@ class ServesTools(ServingBase[LifespanResultT]):
         self._intercepted = compose_tool_call_handler(extensions, self._handle_call_tool)
         is_bare = self._intercepted == self._handle_call_tool
         self._tool_call_handler = self._intercepted if is_bare else self._handle_intercepted
+        settings = self.settings
         self._tools: Registry[Tool] = Registry(
             "Tool",
-            warn_on_duplicates=self.settings.warn_on_duplicate_tools,
+            on_duplicate=settings.duplicate_policy(warn=settings.warn_on_duplicate_tools),
             changed=self._tools_changed,
         )
         for tool in tools:
@@ -60,6 +61,7 @@ class ServesTools(ServingBase[LifespanResultT]):
     # Registering
 
     def _register_tool(self, tool: Tool) -> None:
+        self._complete_if_running(tool)
         self._tools.add(tool.name, tool)
         self._allow_logging(tool.context_kwarg)
 
@@ -73,11 +75,16 @@ class ServesTools(ServingBase[LifespanResultT]):
         icons: list[Icon] | None = None,
         meta: JsonObject | None = None,
         structured_output: bool | None = None,
+        *,
+        timeout: float | None = None,
+        run_in_thread: bool = True,
+        input_schema: JsonObject | None = None,
+        ignore_unknown_arguments: bool = False,
     ) -> None:
         """Publish a function as a tool.
 
         A second tool of the same name is not added, and logged
-        (``warn_on_duplicate_tools``).
+        (``warn_on_duplicate_tools``, ``on_duplicate``).
 
         Args:
           fn: The function. Its hints are the tool's schema; a parameter annotated with
@@ -90,9 +97,17 @@ class ServesTools(ServingBase[LifespanResultT]):
           meta: What ``_meta`` says in the list.
           structured_output: True to insist on an output schema, False for none; when None
             there is one if the return hint has a schema.
+          timeout: Seconds that a call may take. A longer one is cancelled and fails.
+          run_in_thread: False runs a function that is not async in the event loop, which it
+            blocks; for libraries that must be called from one thread.
+          input_schema: A JSON Schema in place of the one of the hints; see
+            `Tool.from_function`.
+          ignore_unknown_arguments: Drop arguments that no parameter takes, instead of refusing
+            the call.
 
         Raises:
           InvalidSignature: if the hints have no schema; it names the parameter.
+          ValueError: if there is no name, or the options contradict each other.
 
         """
         self._register_tool(
@@ -105,6 +120,10 @@ class ServesTools(ServingBase[LifespanResultT]):
                 icons=icons,
                 meta=meta,
                 structured_output=structured_output,
+                timeout=timeout,
+                run_in_thread=run_in_thread,
+                input_schema=input_schema,
+                ignore_unknown_arguments=ignore_unknown_arguments,
             )
         )
 
@@ -131,6 +150,11 @@ class ServesTools(ServingBase[LifespanResultT]):
         icons: list[Icon] | None = None,
         meta: JsonObject | None = None,
         structured_output: bool | None = None,
+        *,
+        timeout: float | None = None,
+        run_in_thread: bool = True,
+        input_schema: JsonObject | None = None,
+        ignore_unknown_arguments: bool = False,
     ) -> Callable[[CallableT], CallableT]: ...
 
     def tool(
@@ -142,6 +166,11 @@ class ServesTools(ServingBase[LifespanResultT]):
         icons: list[Icon] | None = None,
         meta: JsonObject | None = None,
         structured_output: bool | None = None,
+        *,
+        timeout: float | None = None,
+        run_in_thread: bool = True,
+        input_schema: JsonObject | None = None,
+        ignore_unknown_arguments: bool = False,
     ) -> CallableT | Callable[[CallableT], CallableT]:
         """Publish the decorated function as a tool; see `add_tool`.
 
@@ -153,7 +182,18 @@ class ServesTools(ServingBase[LifespanResultT]):
 
         def decorate(fn: CallableT) -> CallableT:
             self.add_tool(
-                fn, name, title, description, annotations, icons, meta, structured_output
+                fn,
+                name,
+                title,
+                description,
+                annotations,
+                icons,
+                meta,
+                structured_output,
+                timeout=timeout,
+                run_in_thread=run_in_thread,
+                input_schema=input_schema,
+                ignore_unknown_arguments=ignore_unknown_arguments,
             )
             return fn
 
