@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +104,108 @@ def test_ctrl_c_ends_it_without_a_traceback() -> None:
         _, errors = server.communicate(timeout=20)
     assert server.returncode == 0
     assert errors == ""
+
+
+# Notes in a file what becomes of it. Its tools say that they run by a report of progress.
+BUSY = """
+import pathlib, sys, time
+from contextlib import asynccontextmanager
+import trio
+from trio_mcp import Context, MCPServer
+
+def note(text):
+    with pathlib.Path(sys.argv[1]).open("a") as file:
+        print(text, file=file)
+
+@asynccontextmanager
+async def lifespan(server):
+    try:
+        yield
+    finally:
+        note("closed")
+
+mcp = MCPServer("busy", lifespan=lifespan)
+
+@mcp.tool()
+async def in_a_task(ctx: Context) -> None:
+    print("in a task")
+    try:
+        await ctx.report_progress(1)
+        await trio.sleep(60)
+    finally:
+        note(f"stopped: {ctx.cancel_reason}")
+
+@mcp.tool()
+def in_a_thread(ctx: Context) -> None:
+    print("in a thread")
+    trio.from_thread.run(ctx.report_progress, 1)
+    time.sleep(60)
+
+mcp.run("stdio")
+"""
+
+# Holds the pipe to the server's stdin, and hands on what it reads.
+PARENT = """
+import subprocess, sys, time
+with subprocess.Popen([sys.executable, "-c", *sys.argv[1:]], stdin=subprocess.PIPE) as server:
+    for line in sys.stdin:
+        server.stdin.write(line.encode())
+        server.stdin.flush()
+    time.sleep(60)
+"""
+
+
+def requests_of_busy(era: str) -> str:
+    meta: dict[str, Any] = {"progressToken": 0}
+    messages: list[dict[str, Any]] = []
+    if era == "older":
+        messages += [INITIALIZE, {"jsonrpc": "2.0", "method": "notifications/initialized"}]
+    else:
+        meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
+        meta["io.modelcontextprotocol/clientCapabilities"] = {}
+    for name in ("in_a_task", "in_a_thread"):
+        params = {"name": name, "_meta": meta}
+        messages.append({"jsonrpc": "2.0", "id": name, "method": "tools/call", "params": params})
+    return "".join(json.dumps(message) + "\n" for message in messages)
+
+
+@pytest.mark.case("C002")
+@pytest.mark.req("R-091")
+@pytest.mark.parametrize("era", ["modern", "older"])
+@pytest.mark.parametrize("end", ["its stdin is closed", "its parent is killed"])
+def test_the_end_of_its_input_stops_what_runs_and_ends_it(
+    end: str, era: str, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes"
+    program = [BUSY] if end == "its stdin is closed" else [PARENT, BUSY]
+    with subprocess.Popen(
+        [sys.executable, "-c", *program, str(notes)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(requests_of_busy(era))
+        process.stdin.flush()
+        reports = 0
+        while reports < 2:  # both tools run
+            reports += json.loads(process.stdout.readline()).get("method") == (
+                "notifications/progress"
+            )
+        began = time.monotonic()
+        if end == "its stdin is closed":
+            process.stdin.close()
+            assert process.wait(9) == 0
+        else:
+            process.kill()
+        # The end of its stdout: it has left. Nothing more was answered.
+        assert process.stdout.read() == ""
+        assert time.monotonic() - began < 3
+        assert sorted(process.stderr.read().splitlines()) == ["in a task", "in a thread"]
+    assert notes.read_text().splitlines() == ["stopped: the connection ended", "closed"]
 
 
 @pytest.mark.case("C057")
