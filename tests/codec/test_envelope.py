@@ -135,6 +135,8 @@ def test_a_malformed_request_tells_what_to_answer(
     assert frame.id == request_id
     assert type(frame.id) is type(request_id)
     assert not frame.is_response
+    # Only what names no method, nor shows that it would have, may answer something of ours.
+    assert frame.answers == (7 if data == b'{"jsonrpc":"2.0","id":7}' else None)
     assert frame.message.startswith("Parse error: " if code == -32700 else "Invalid Request: ")
     assert frame.excerpt == data.decode("utf-8", "backslashreplace")
 
@@ -163,8 +165,106 @@ def test_a_malformed_answer_is_not_to_be_answered(data: bytes, request_id: int |
     frame = parse_frame(data)
     assert isinstance(frame, Malformed)
     assert frame.code == -32600
+    assert frame.message.startswith("Invalid response: ")
     assert frame.id == request_id
+    assert frame.answers == (1 if b'"id":1.0' in data else request_id)
+    assert type(frame.answers) in (int, type(None))
     assert frame.is_response
+
+
+UNREADABLE_ANSWERS = [
+    (
+        b'{"jsonrpc":"2.0","id":7,"result":{"x":"\\ud800"}}',
+        "a lone surrogate, \\ud800 (byte 39)",
+    ),
+    (
+        b'{"jsonrpc":"2.0","id":7,"result":{"x":"\\\\\\udC00 and more"}}',
+        "a lone surrogate, \\udC00 (byte 41)",
+    ),
+    (
+        b'{"jsonrpc":"2.0","id":7,"result":{"x":"\\ud83d\\ude00\\uDbff\\u0041"}}',
+        "a lone surrogate, \\uDbff (byte 51)",
+    ),
+    (b'{"jsonrpc":"2.0","id":7,"result":{"x":NaN}}', "invalid character (byte 38)"),
+    (b'{"jsonrpc":"2.0","id":7,"result":{"x":-Infinity}}', "byte"),
+    (b'{"jsonrpc":"2.0","id":7,"result":{"x":1e999}}', "out of range"),
+    (b'{"jsonrpc":"2.0","id":7,"result":{"x":"\xe4"}}', "UTF-8"),
+    (b'{"jsonrpc":"2.0","id":7,"result":{"x":"\n"}}', "invalid character"),
+    (b'{"jsonrpc":"2.0","id":7,"result":{}},', "trailing characters"),
+    (b'{"jsonrpc":"2.0","id":7,"result":{},}', "trailing comma"),
+    (b'{"jsonrpc":"2.0","id":7,"result":{"x":"y', "the text ends too early"),
+    (b'{"jsonrpc":"2.0","id":7,"result":{"x":"\\ud800', "the text ends too early"),
+    (b'{"jsonrpc":"2.0","id":7,"result":{"x":"\\\\ud800"}', "the text ends too early"),
+    (b'{"jsonrpc":"2.0","id":7,"resu', "the text ends too early"),
+    (b'{"jsonrpc":"2.0","id":7,"e', "the text ends too early"),
+    (b'{"id":7,"jsonrpc":"2.0","error":{"code":NaN}}', "byte"),
+    (b' { "id" : 7.0 , "result" : NaN }', "byte"),
+    (b'{"jsonrpc":"2.0","result":{"x":NaN},"id":7}', "byte"),
+    (b'{"error":{"x":NaN},"id":7,"jsonrpc":"2.0"} ', "byte"),
+    (b'Loading... {"jsonrpc":"2.0","id":7,"result":{}}', "byte"),
+    (b'[{"jsonrpc":"2.0","id":7,"result":NaN}]', "byte"),
+    (b'{"jsonrpc":"2.0","id":7,"result":{"x":' + b"[" * 150 + b"]" * 150 + b"}}", "100 levels"),
+    (
+        b'{"jsonrpc":"2.0","result":' + b'{"x":' * 150 + b"1" + b"}" * 150 + b',"id":7}',
+        "100 levels",
+    ),
+    (b'{"jsonrpc":"2.0","id":7,"result":' + b"[" * 100_000, "100 levels"),
+]
+
+
+@pytest.mark.parametrize(("data", "what"), UNREADABLE_ANSWERS, ids=str)
+def test_an_answer_that_is_no_json_tells_whom_it_answers(data: bytes, what: str) -> None:
+    frame = parse_frame(data)
+    assert isinstance(frame, Malformed)
+    assert frame.code == -32700
+    assert frame.answers == 7
+    assert frame.is_response
+    assert frame.message.startswith("Parse error: ")
+    assert what in frame.message
+    if data.isascii():
+        assert parse_frame(data.decode()) == frame
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        # Cut off: what looks like the end of the message may be one of its parts.
+        b'{"jsonrpc":"2.0","result":{"x":{"y":1,"id":7}',
+        b'{"jsonrpc":"2.0","result":{"x":[NaN,{"y":1,"id":7}',
+        b'{"result":{"x":NaN}}',
+        b'{"id":7.5,"result":{"x":NaN}}',
+        b'{"id":"\xff","result":{"x":NaN}}',
+    ],
+)
+def test_an_answer_that_is_no_json_is_not_taken_for_that_to_another(data: bytes) -> None:
+    frame = parse_frame(data)
+    assert isinstance(frame, Malformed)
+    assert frame.is_response
+    assert frame.answers is None
+
+
+@pytest.mark.req("R-012")
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"x":NaN}}',
+        b'{"jsonrpc":"2.0","id":7,"params":{"x":NaN},"method":"m"}',
+        b'{"jsonrpc":"2.0","id":7,"params":{"result":{"x":NaN}}}',
+        b'{"jsonrpc":"2.0","method":"m","params":{"x":NaN},"id":7}',
+        b'{"jsonrpc":"2.0","id":7,"resulting":NaN}',
+        b'{"jsonrpc":"2.0","id":7,"re":NaN}',
+        b'{"jsonrpc":"2.0","id":7,"met',
+        b'{"jsonrpc":"2.0","id":7,',
+        b'{"jsonrpc":"2.0","id":7',
+        b'[{"jsonrpc":"2.0","id":7,"method":NaN}]',
+        b"Listening on 3000",
+        b"",
+    ],
+)
+def test_what_is_no_json_and_no_answer_has_no_id(data: bytes) -> None:
+    frame = parse_frame(data)
+    assert isinstance(frame, Malformed)
+    assert (frame.code, frame.id, frame.answers, frame.is_response) == (-32700, None, None, False)
 
 
 def test_a_batch_keeps_its_order_and_its_faults() -> None:
@@ -214,8 +314,10 @@ def test_a_message_that_is_too_long_still_tells_its_id(
     frame = parse_line(dropped)
     assert isinstance(frame, Malformed)
     assert frame.code == -32600
-    assert frame.message == "Invalid Request: a message of more than 2000 bytes"
+    kind = "response" if is_response else "Request"
+    assert frame.message == f"Invalid {kind}: a message of more than 2000 bytes"
     assert frame.id == request_id
+    assert frame.answers == (request_id if is_response else None)
     assert frame.is_response is is_response
     assert frame.excerpt is not None
     assert len(frame.excerpt) == 201

@@ -28,6 +28,15 @@ def test_a_number_and_its_text_are_two_ids():
     assert table.get(1) == "number"
 
 
+def test_the_text_of_a_number_can_still_be_told_to_mean_it():
+    table: OpenRequests[str] = OpenRequests()
+    table.open(1, "one")
+    for odd in ("2", "01", "1.0", " 1", "-1", "\u0661", "1" * 5000, "", 1):
+        assert table.close_mistyped(odd) is None
+    assert table.close_mistyped("1") == "one"
+    assert table.close_mistyped("1") is None
+
+
 @pytest.mark.case("C028")
 def test_an_id_in_flight_is_not_taken_twice():
     table: OpenRequests[str] = OpenRequests()

@@ -444,7 +444,9 @@ async def test_an_answer_that_is_malformed_fails_its_call_alone(autojump_clock, 
         one = await far.next()
         nursery.start_soon(collect, good, peer, "m", None)
         two = await far.next()
-        peer._dispatch(Malformed(-32600, "result is no object", one.id, is_response=True))
+        peer._dispatch(
+            Malformed(-32600, "result is no object", one.id, is_response=True, answers=one.id)
+        )
         await far.answer(two, {})
         await trio.testing.wait_all_tasks_blocked()
         assert isinstance(bad[0], InvalidResponse)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
 import attrs
 
-from trio_mcp._codec._json import JsonError, dumps, dumps_lines, loads
+from trio_mcp._codec._json import JsonError, dumps, dumps_lines, is_balanced, loads
+from trio_mcp._codec._lines import KEPT
 from trio_mcp.types import (
     INVALID_REQUEST,
     PARSE_ERROR,
@@ -46,10 +47,14 @@ class Malformed:
     """What is wrong with it, in one sentence."""
 
     id: RequestId | None = None
-    """The id to answer or to fail, if there is one that can be read."""
+    """Its id, if that can be read and may be told: what is no JSON is answered without one."""
 
     is_response: bool = False
-    """It was meant as an answer: nothing may be sent back, but the call with `id` fails."""
+    """It was meant as an answer: nothing may be sent back."""
+
+    answers: RequestId | None = None
+    """The id of the request of ours that it was, or may have been, meant to answer. If such a
+    request waits, this is all the answer it gets."""
 
     excerpt: str | None = None
     """The beginning of what arrived, for a log."""
@@ -71,7 +76,7 @@ def parse_frame(data: bytes | str) -> Frame:
     try:
         value = loads(data)
     except JsonError as exc:
-        return Malformed(PARSE_ERROR, f"Parse error: {exc}", excerpt=_excerpt(data))
+        return _unparsable(data, f"Parse error: {exc}")
     if value.__class__ is list:
         if value:
             return Batch(tuple([parse_message(each) for each in value]))
@@ -87,9 +92,7 @@ def parse_line(line: bytes | TooLong) -> Frame:
     """Parse what a `LineSplitter` returned. Never raises."""
     if isinstance(line, bytes):
         return parse_frame(line)
-    request_id, is_response = _find_id(line.head, line.tail)
-    what = f"Invalid Request: a message of more than {line.limit} bytes"
-    return Malformed(INVALID_REQUEST, what, request_id, is_response, _excerpt(line.head))
+    return attrs.evolve(_too_long(line), excerpt=_excerpt(line.head))
 
 
 def parse_message(value: JsonValue) -> JSONRPCMessage | Malformed:
@@ -161,7 +164,9 @@ def _parse_call(value: JsonObject) -> JSONRPCRequest | JSONRPCNotification | Mal
         return JSONRPCNotification(method=method, params=params)
     request_id = value["id"]
     if not _is_id(request_id):
-        return _invalid(f"the id of a request is a string or an integer, not {_kind(request_id)}")
+        return _invalid(
+            f"the id of a request is a string or an integer, not {_id_kind(request_id)}"
+        )
     return JSONRPCRequest(id=request_id, method=method, params=params)
 
 
@@ -173,12 +178,13 @@ def _parse_answer(value: JsonObject) -> JSONRPCResponse | JSONRPCError | Malform
         if result is None or result.__class__ is not dict:
             return _malformed(value, f"a result is an object, not {_kind(result)}")
         if not _is_id(request_id):
-            return _malformed(value, "a result needs the id of its request")
+            told = "nothing" if request_id is None else _id_kind(request_id)
+            return _malformed(value, f"a result has the id of its request, not {told}")
         return JSONRPCResponse(id=request_id, result=result)
     if result is not None:
         return _malformed(value, 'an answer has either a "result" or an "error"')
     if request_id is not None and not _is_id(request_id):
-        return _malformed(value, f"an id is a string or an integer, not {_kind(request_id)}")
+        return _malformed(value, f"an error has the id of its request, not {_id_kind(request_id)}")
     if error.__class__ is not dict:
         return _malformed(value, f"an error is an object, not {_kind(error)}")
     code, message = error.get("code"), error.get("message")
@@ -202,15 +208,32 @@ def _is_id(value: Any) -> TypeGuard[RequestId]:
 
 def _malformed(value: JsonObject, what: str) -> Malformed:
     request_id = value.get("id")
+    shows_method = "method" in value
     return _invalid(
         what,
         request_id if _is_id(request_id) else None,
-        is_response="method" not in value and ("result" in value or "error" in value),
+        is_response=not shows_method and ("result" in value or "error" in value),
+        answers=None if shows_method else _meant_id(request_id),
     )
 
 
-def _invalid(what: str, id: RequestId | None = None, *, is_response: bool = False) -> Malformed:
-    return Malformed(INVALID_REQUEST, f"Invalid Request: {what}", id, is_response)
+def _invalid(
+    what: str,
+    id: RequestId | None = None,
+    *,
+    is_response: bool = False,
+    answers: RequestId | None = None,
+) -> Malformed:
+    said = f"Invalid {'response' if is_response else 'Request'}: {what}"
+    return Malformed(INVALID_REQUEST, said, id, is_response, answers)
+
+
+def _meant_id(value: Any) -> RequestId | None:
+    """Return the id of a request of ours that the id of an answer can only mean."""
+    # Numbers of other languages come back with a fraction.
+    if value.__class__ is float and value.is_integer():
+        return int(value)
+    return value if _is_id(value) else None
 
 
 def _kind(value: JsonValue) -> str:
@@ -225,28 +248,64 @@ def _kind(value: JsonValue) -> str:
     return "an array" if isinstance(value, list) else "an object"
 
 
-# How the envelope of a message too long to be read looks from its ends. At the end, only the
+def _id_kind(value: JsonValue) -> str:
+    return f"{value!r}" if value.__class__ is float else _kind(value)
+
+
+# How the envelope of a message that cannot be read looks from its ends. At the end, only the
 # members of the message itself can stand before the last brace.
 _VERSION = rb'"jsonrpc"\s*:\s*"2\.0"\s*'
-_ID = rb'"id"\s*:\s*(-?\d{1,30}|"(?:[^"\\]|\\.){0,300}")\s*'
-_HEAD: Final = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb",\s*)?(?:" + _ID + rb',\s*)?"(\w+)"\s*:')
-_TAIL: Final = re.compile(
+_ID = rb'"id"\s*:\s*(-?\d{1,30}(?:\.\d{1,30})?|"(?:[^"\\]|\\.){0,300}")\s*'
+_BEGIN: Final = re.compile(
+    rb"\s*\{\s*(?:(?:" + _VERSION + rb"|" + _ID + rb'),\s*){0,2}"(\w+)("\s*:|\Z)'
+)
+_END: Final = re.compile(
     rb",\s*(?:" + _VERSION + rb",\s*)?" + _ID + rb"(?:,\s*" + _VERSION + rb")?\}\s*\Z"
 )
 
 
-def _find_id(head: bytes, tail: bytes) -> tuple[RequestId | None, bool]:
-    """Find the id of a message of which only the ends were kept, and whether it answers."""
-    begin = _HEAD.match(head)
+def _unparsable(data: bytes | str, what: str) -> Malformed:
+    """Describe what is no JSON. If it shows that it is an answer, its call need not wait on."""
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    if not raw.lstrip().startswith(b"{"):
+        # Something was printed before it, without the end of a line; or it is a batch, of
+        # which the first answer can be told.
+        raw = raw[max(raw.find(b'{"jsonrpc"'), 0) :]
+    begin = _BEGIN.match(raw[:KEPT])
+    if begin is None or not _begins_answer(begin):
+        return Malformed(PARSE_ERROR, what, excerpt=_excerpt(data))
+    # An id at the end of a text that breaks off may belong to what is inside.
+    found = _id_in(begin) if begin[1] or not is_balanced(raw) else _id_in(_END.search(raw[-KEPT:]))
+    request_id = found if _is_id(found) else None
+    return Malformed(PARSE_ERROR, what, request_id, True, _meant_id(found), _excerpt(data))
+
+
+def _too_long(line: TooLong) -> Malformed:
+    """Describe a message of which only the ends were kept."""
+    what = f"a message of more than {line.limit} bytes"
+    begin = _BEGIN.match(line.head)
     if begin is None or begin[2] not in {b"method", b"params", b"result", b"error"}:
-        return None, False
-    is_response = begin[2] in {b"result", b"error"}
-    found = begin[1] or (end[1] if (end := _TAIL.search(tail)) else None)
+        return _invalid(what)
+    found = _id_in(begin) if begin[1] else _id_in(_END.search(line.tail))
+    request_id = found if _is_id(found) else None
+    if not _begins_answer(begin):
+        return _invalid(what, request_id)
+    return _invalid(what, request_id, is_response=True, answers=_meant_id(found))
+
+
+def _begins_answer(begin: re.Match[bytes]) -> bool:
+    name = begin[2]
+    if begin[3]:
+        return name in {b"result", b"error"}
+    return b"result".startswith(name) or b"error".startswith(name)  # it breaks off there
+
+
+def _id_in(match: re.Match[bytes] | None) -> JsonValue:
+    found = None if match is None else match[1]
     try:
-        value = loads(found) if found else None
+        return loads(found) if found else None
     except JsonError:
-        return None, is_response
-    return (value if _is_id(value) else None), is_response
+        return None
 
 
 def _excerpt(data: bytes | str) -> str:

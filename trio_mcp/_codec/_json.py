@@ -10,6 +10,7 @@ keys) is refused by `checked_copy`, which stands where user data enters.
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec.json
@@ -55,7 +56,7 @@ def loads(data: bytes | str) -> JsonValue:
     try:
         value: JsonValue = _decode(data)
     except (msgspec.MsgspecError, UnicodeError) as exc:
-        raise JsonError(str(exc)) from exc
+        raise JsonError(_what_is_wrong(data, str(exc))) from exc
     except RecursionError:
         raise JsonError(_TOO_DEEP) from None
     if len(data) > 2 * MAX_JSON_DEPTH and _is_too_deep(data):
@@ -70,7 +71,8 @@ def dumps(value: JsonValue) -> bytes:
 
     Raises:
       TypeError: if something in it has no JSON form.
-      ValueError: if it nests too deep, or holds a lone surrogate or an endless integer.
+      ValueError: if it nests deeper than `MAX_JSON_DEPTH`, or holds a lone surrogate or an
+          endless integer.
 
     """
     return _written(_encode, value)
@@ -83,9 +85,12 @@ def dumps_lines(values: list[JsonValue]) -> bytes:
 
 def _written(encode: Callable[[Any], bytes], value: JsonValue) -> bytes:
     try:
-        return encode(value)
+        written = encode(value)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
+    if len(written) > 2 * MAX_JSON_DEPTH and _is_too_deep(written):
+        raise ValueError(_TOO_DEEP)
+    return written
 
 
 def checked_copy(value: object, where: str) -> JsonValue:
@@ -247,6 +252,28 @@ def _step(name: object) -> str:
     return f".{name}" if isinstance(name, str) and name.isidentifier() else f"[{name!a}]"
 
 
+# Half a pair: a first one that no second follows, or a second one that follows no first. A
+# backslash that is itself escaped begins nothing.
+_LONE_SURROGATE: Final = re.compile(
+    rb"(?<!\\)(?:\\\\)*(\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|[c-fC-F]..)"
+    rb"(?<!\\u[dD][89abAB]..\\u[dD][c-fC-F]..))",
+    re.DOTALL,
+)
+
+
+def _what_is_wrong(data: bytes | str, said: str) -> str:
+    """Name what the decoder stumbled over, where its own words lead astray."""
+    if "surrogate" not in said and "truncated" not in said:
+        return said
+    if isinstance(data, str):
+        data = data.encode("utf-8", "surrogatepass")
+    # Before a quote the decoder takes half a pair for the end of the text.
+    lone = _LONE_SURROGATE.search(data)
+    if lone is not None and lone.end() < len(data):
+        return f"a lone surrogate, {lone[1].decode('ascii', 'replace')} (byte {lone.start(1)})"
+    return "the text ends too early" if "truncated" in said else said
+
+
 def _is_too_deep(data: bytes | str) -> bool:
     """Tell whether a valid JSON text nests deeper than the limit."""
     # Not every text needs the exact answer: few are without many brackets.
@@ -270,15 +297,27 @@ def _has_many_brackets(data: bytes) -> bool:
 
 
 def _depth_exceeds(data: bytes, limit: int) -> bool:
-    # All in C, since a list of tools has thousands of brackets. Escapes go first, so that
-    # every quote left begins or ends a string; removing a pair of neighbouring quotes keeps
-    # inside inside and outside outside. Then each round takes off the innermost level.
-    if b"\\" in data:
-        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    marks = data.translate(_AS_ARRAYS, _NO_BRACKETS).replace(b'""', b"")
-    brackets = b"".join(marks.split(b'"')[::2])
+    # Each round takes off the innermost level.
+    brackets = _brackets(data)
     for _ in range(limit):
         if not brackets:
             return False
         brackets = brackets.replace(b"[]", b"")
     return bool(brackets)
+
+
+def is_balanced(data: bytes) -> bool:
+    """Tell whether a text that may be no JSON closes as many brackets as it opens."""
+    brackets = _brackets(data)
+    return brackets.count(b"[") == brackets.count(b"]")
+
+
+def _brackets(data: bytes) -> bytes:
+    """Return the brackets of a text that are outside of strings, all as square ones."""
+    # All in C, since a list of tools has thousands of brackets. Escapes go first, so that
+    # every quote left begins or ends a string; removing a pair of neighbouring quotes keeps
+    # inside inside and outside outside.
+    if b"\\" in data:
+        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    marks = data.translate(_AS_ARRAYS, _NO_BRACKETS).replace(b'""', b"")
+    return b"".join(marks.split(b'"')[::2])

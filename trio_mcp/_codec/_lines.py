@@ -16,8 +16,8 @@ _BOM: Final = b"\xef\xbb\xbf"
 _CR: Final = 0x0D
 
 
-_KEPT: Final = 1024
-# Of a dropped line, at each end: its id is found there by `_envelope`, whoever wrote it.
+KEPT: Final = 1024
+"""Of a dropped line, at each end: its id is found there by `_envelope`, whoever wrote it."""
 
 
 @attrs.frozen
@@ -88,22 +88,22 @@ class LineSplitter:
         if self._size > self._limit:
             rest = b"".join(self._parts)
             if self._head is None:
-                self._head = rest[:_KEPT]
-            self._parts = [rest[-_KEPT:]]
+                self._head = rest[:KEPT]
+            self._parts = [rest[-KEPT:]]
 
     def _end_line(self, lines: list[bytes | TooLong]) -> None:
         line = b"".join(self._parts)
         if self._head is None:
             self._add(line, lines)
         else:
-            lines.append(TooLong(self._limit, self._head, line[-_KEPT:]))
+            lines.append(TooLong(self._limit, self._head, line[-KEPT:]))
         self._parts = []
         self._size = 0
         self._head = None
 
     def _add(self, line: bytes, lines: list[bytes | TooLong]) -> None:
         if len(line) > self._limit:
-            lines.append(TooLong(self._limit, line[:_KEPT], line[-_KEPT:]))
+            lines.append(TooLong(self._limit, line[:KEPT], line[-KEPT:]))
             return
         if self._at_start:
             self._at_start = False

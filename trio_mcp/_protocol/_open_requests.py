@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+import re
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import attrs
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from trio_mcp.types import RequestId
 
 T = TypeVar("T")
+
+_INTEGER: Final = re.compile(r"[1-9][0-9]{0,18}")
 
 
 @attrs.define(eq=False)
@@ -47,6 +50,15 @@ class OpenRequests(Generic[T]):
     def close(self, request_id: RequestId) -> T | None:
         """Take a request out; None when it was not open (any more)."""
         return self._entries.pop(request_id, None)
+
+    def close_mistyped(self, request_id: RequestId) -> T | None:
+        """Take out the request that an answer means whose id came back as a string.
+
+        An integer never stands for a string here: ids of ours are integers.
+        """
+        if isinstance(request_id, str) and _INTEGER.fullmatch(request_id):
+            return self._entries.pop(int(request_id), None)
+        return None
 
     def drain(self) -> list[T]:
         """Take out all that are open, oldest first."""

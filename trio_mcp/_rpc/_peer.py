@@ -17,7 +17,7 @@ from trio_mcp._codec import Batch, Malformed
 from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._protocol._refusals import duplicate_id, server_busy
 from trio_mcp._protocol._subscriptions import subscription_id_of
-from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
+from trio_mcp.errors import ConnectionLost, MCPError, RequestTimeout
 from trio_mcp.types import (
     INVALID_REQUEST,
     ErrorData,
@@ -28,6 +28,7 @@ from trio_mcp.types import (
 )
 
 from ._answer import answer, error_for
+from ._bad_answers import fail_by_batch, fail_by_malformed, fail_by_mistyped
 from ._calls import Call, cancel_reason, logger, read_progress
 from ._exchange import NO_PARAMS, Exchange
 from ._link import NO_OPTIONS, CallOptions, Link
@@ -278,7 +279,7 @@ class Peer(Link):
             call = self._calls.close(frame.id)
             if call is not None:
                 call.answered(frame.result)
-            else:
+            elif not fail_by_mistyped(self._calls, frame.id):
                 logger.debug("An answer to no open request was dropped: id %r", frame.id)
         elif isinstance(frame, JSONRPCRequest):
             self._receive_request(frame)
@@ -295,7 +296,7 @@ class Peer(Link):
         call = None if frame.id is None else self._calls.close(frame.id)
         if call is not None:
             call.failed(MCPError.from_error_data(frame.error))
-        else:
+        elif frame.id is None or not fail_by_mistyped(self._calls, frame.id):
             logger.warning(
                 "The peer reported an error for no open request: %d %s",
                 frame.error.code,
@@ -303,11 +304,8 @@ class Peer(Link):
             )
 
     def _receive_malformed(self, frame: Malformed) -> None:
-        if frame.is_response:
-            call = None if frame.id is None else self._calls.close(frame.id)
-            if call is not None:
-                call.failed(InvalidResponse(f"{call.method}: {frame.message}"))
-                return
+        if fail_by_malformed(self._calls, frame):
+            return
         error, callback = self._serving.malformed(self._connection, frame)
         if error is not None:
             self._outbox.put(JSONRPCError(id=frame.id, error=error))
@@ -317,10 +315,10 @@ class Peer(Link):
     def _receive_batch(self, batch: Batch) -> None:
         revision = self._connection.revision
         if revision is None or not revision.has_batching:
-            error = ErrorData(
-                code=INVALID_REQUEST, message="Batches are not part of this protocol version"
-            )
-            self._outbox.put(JSONRPCError(id=None, error=error))
+            what = "Batches are not part of this protocol version"
+            if not fail_by_batch(self._calls, batch, what):
+                error = ErrorData(code=INVALID_REQUEST, message=what)
+                self._outbox.put(JSONRPCError(id=None, error=error))
             return
         for frame in batch.messages:
             if isinstance(frame, JSONRPCRequest) and frame.method == "initialize":

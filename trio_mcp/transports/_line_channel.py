@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import attrs
 import trio
 
-from trio_mcp._codec._envelope import dump_lines, parse_line
+from trio_mcp._codec._envelope import Malformed, dump_lines, parse_line
 from trio_mcp._codec._lines import MAX_LINE_SIZE, LineSplitter
 from trio_mcp._rpc._channel import Channel
 from trio_mcp._rpc._nursery import finish_within
@@ -81,12 +82,14 @@ class LineChannel(Channel):
                     await trio.lowlevel.checkpoint()
                     raise trio.EndOfChannel
                 chunk = await self._receive_stream.receive_some(READ_SIZE)
-                if chunk:
-                    lines = self._splitter.feed(bytes(chunk))
-                else:
+                if not chunk:
                     self._ended = True
-                    lines = self._splitter.finish()
-                if lines:
+                    frames = self._parse(self._splitter.finish())
+                    # What breaks off there says less than the end of the connection does.
+                    last = [_without_call(frame) for frame in frames]
+                    if last:
+                        return last
+                elif lines := self._splitter.feed(bytes(chunk)):
                     return self._parse(lines)
         finally:
             self._receiving = False
@@ -125,3 +128,7 @@ class LineChannel(Channel):
             else parse_line(line)
             for line in lines
         ]
+
+
+def _without_call(frame: Frame) -> Frame:
+    return attrs.evolve(frame, answers=None) if isinstance(frame, Malformed) else frame
