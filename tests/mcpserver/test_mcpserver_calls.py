@@ -319,7 +319,7 @@ async def test_prompts_are_listed_and_rendered(mode: str) -> None:
 
 @pytest.mark.req("R-290", "R-291")
 @both_eras
-async def test_wrong_prompts_and_arguments_are_invalid_params(mode: str) -> None:
+async def test_wrong_prompts_and_arguments_are_invalid_params(mode: str, ask_raw: Any) -> None:
     mcp = MCPServer()
     calls: list[str] = []
 
@@ -331,7 +331,8 @@ async def test_wrong_prompts_and_arguments_are_invalid_params(mode: str) -> None
     async with Client(mcp, mode=mode) as client:
         unknown = await error_of(client.get_prompt("nope"))
         missing = await error_of(client.get_prompt("greet"))
-        wrong = await error_of(client.get_prompt("greet", {"who": 7}))  # type: ignore[dict-item]
+        params = {"name": "greet", "arguments": {"who": 7}}
+        wrong = await error_of(ask_raw(client, "prompts/get", params))
     assert (unknown.code, unknown.message) == (INVALID_PARAMS, "Unknown prompt: nope")
     assert missing.code == INVALID_PARAMS
     assert "missing argument 'who'" in missing.message
@@ -402,7 +403,7 @@ async def test_completions(mode: str, caplog: pytest.LogCaptureFixture) -> None:
 # Capabilities, pages, caching
 
 
-@pytest.mark.req("R-266", "R-283")
+@pytest.mark.req("R-266", "R-283", "R-321")
 @both_eras
 async def test_only_what_is_there_is_announced(mode: str) -> None:
     mcp = MCPServer()

@@ -3,12 +3,13 @@ from __future__ import annotations
 import functools
 import logging
 import threading
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
 import pytest
 import trio
 
+from trio_mcp.client import Client
 from trio_mcp.errors import InvalidSignature, ResourceNotFoundError, ToolError
 from trio_mcp.mcpserver import (
     Context,
@@ -21,6 +22,9 @@ from trio_mcp.mcpserver import (
 )
 from trio_mcp.server import CacheHint
 from trio_mcp.types import Icon
+
+if TYPE_CHECKING:
+    from trio_mcp.mcpserver._registry import DuplicatePolicy
 
 
 def tool_names(mcp: MCPServer) -> list[str]:
@@ -294,3 +298,55 @@ def test_registering_holds_nothing_of_trio() -> None:
     thread.start()
     thread.join()
     assert len(results) == 3
+
+
+@pytest.mark.parametrize("policy", ["error", "replace"])
+def test_one_policy_for_duplicates_of_all_kinds(policy: DuplicatePolicy) -> None:
+    mcp = MCPServer(on_duplicate=policy, warn_on_duplicate_tools=False)
+    for add in (
+        lambda: mcp.add_tool(lambda: 0, "a"),
+        lambda: mcp.add_prompt(Prompt(name="a", fn=lambda: "")),
+        lambda: mcp.add_resource(TextResource(uri="a://b", text="")),
+        lambda: mcp.resource("a://{b}", name="a")(lambda b: b),
+    ):
+        add()
+        if policy == "replace":
+            add()
+            continue
+        with pytest.raises(ValueError, match="already exists"):
+            add()
+
+
+def test_a_policy_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ValueError, match="on_duplicate: expected one of 'warn', 'error'"):
+        MCPServer(on_duplicate="merge")  # type: ignore[arg-type]
+
+
+async def test_the_decorator_takes_what_a_tool_takes(autojump_clock: Any) -> None:
+    mcp = MCPServer()
+
+    @mcp.tool(timeout=3)
+    async def slow() -> None:
+        await trio.sleep_forever()
+
+    @mcp.tool(run_in_thread=False)
+    def here() -> str:
+        return trio.lowlevel.current_task().name
+
+    @mcp.tool(input_schema={"type": "object", "properties": {"x-y": {"type": "integer"}}})
+    def free(**kwargs: Any) -> str:
+        return repr(kwargs)
+
+    @mcp.tool(ignore_unknown_arguments=True)
+    def lenient(a: int) -> int:
+        return a
+
+    async with Client(mcp) as client:
+        start = trio.current_time()
+        late = await client.call_tool("slow")
+        assert late.content[0].text == "Error executing tool slow: it took longer than 3 seconds"
+        assert trio.current_time() - start == pytest.approx(3)
+        assert not (await client.call_tool("here")).is_error
+        free_result = await client.call_tool("free", {"x-y": 1})
+        assert free_result.content[0].text == "{'x-y': 1}"
+        assert (await client.call_tool("lenient", {"a": 1, "b": 2})).content[0].text == "1"

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from trio_mcp.errors import MCPError
-from trio_mcp.mcpserver._registry import Registry
+from trio_mcp.mcpserver._registry import DuplicatePolicy, Registry
 
 
 def registry(*keys: str) -> Registry[str]:
-    made: Registry[str] = Registry("Thing", warn_on_duplicates=True, changed=lambda: None)
+    made: Registry[str] = Registry("Thing", on_duplicate="warn", changed=lambda: None)
     for key in keys:
         made.add(key, key.upper())
     return made
@@ -58,6 +58,31 @@ def test_a_cursor_stays_good_while_its_entry_is_there() -> None:
 def test_a_page_that_ends_with_the_list_is_the_last() -> None:
     assert registry("a", "b").listing("f", str).page(None, 2) == (["A", "B"], None)
     assert registry().listing("f", str).page(None, 2) == ([], None)
+
+
+def test_of_two_items_under_one_key_the_policy_chooses(caplog: pytest.LogCaptureFixture) -> None:
+    changes: list[str] = []
+
+    def of_policy(policy: DuplicatePolicy) -> Registry[str]:
+        made: Registry[str] = Registry(
+            "Thing", on_duplicate=policy, changed=lambda: changes.append(policy)
+        )
+        made.add("a", "first")
+        made.add("b", "other")
+        return made
+
+    assert of_policy("ignore").add("a", "second") == "first"
+    assert not caplog.records
+    assert of_policy("warn").add("a", "second") == "first"
+    assert caplog.messages == ["Thing already exists: a"]
+    strict = of_policy("error")
+    with pytest.raises(ValueError, match="Thing already exists: a"):
+        strict.add("a", "second")
+    assert strict.items() == ["first", "other"]
+    replacing = of_policy("replace")
+    assert replacing.add("a", "second") == "second"
+    assert replacing.items() == ["second", "other"]
+    assert changes == ["ignore"] * 2 + ["warn"] * 2 + ["error"] * 2 + ["replace"] * 3
 
 
 def test_removing_and_finding() -> None:

@@ -32,7 +32,7 @@ def test_a_whole_envelope_is_modern_on_any_connection():
         assert accepted.capabilities == {}
 
 
-@pytest.mark.req("R-050")
+@pytest.mark.req("R-050", "R-324")
 @pytest.mark.parametrize(
     ("meta", "names"),
     [

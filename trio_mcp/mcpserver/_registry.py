@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import logging
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 import attrs
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _ItemT = TypeVar("_ItemT")
 
+DuplicatePolicy: TypeAlias = Literal["warn", "error", "replace", "ignore"]
+"""What becomes of a second item under one key: ``"warn"`` and ``"ignore"`` keep the first one."""
+
 logger: Final = logging.getLogger("trio_mcp.mcpserver")
 
 
@@ -25,16 +28,16 @@ class Registry(Generic[_ItemT]):
 
     Args:
       kind: What they are, as messages begin: "Tool".
-      warn_on_duplicates: Whether a second item under one key is logged. The first one stays.
+      on_duplicate: What becomes of a second item under one key.
       changed: Called after each change.
 
     """
 
     def __init__(
-        self, kind: str, *, warn_on_duplicates: bool, changed: Callable[[], None]
+        self, kind: str, *, on_duplicate: DuplicatePolicy, changed: Callable[[], None]
     ) -> None:
         self._kind = kind
-        self._warn_on_duplicates = warn_on_duplicates
+        self._on_duplicate = on_duplicate
         self._changed = changed
         self._items: dict[str, _ItemT] = {}
         # Replaced as a whole after each change: a list that another thread is still making
@@ -42,10 +45,17 @@ class Registry(Generic[_ItemT]):
         self._listings: dict[Any, Listing] = {}
 
     def add(self, key: str, item: _ItemT) -> _ItemT:
-        """Add an item, unless there is one under its key; return the one that counts."""
+        """Add an item, or do as the policy says if there is one; return the one that counts.
+
+        Raises:
+          ValueError: if there is one under its key, and the policy is ``"error"``.
+
+        """
         existing = self._items.get(key)
-        if existing is not None:
-            if self._warn_on_duplicates:
+        if existing is not None and self._on_duplicate != "replace":
+            if self._on_duplicate == "error":
+                raise ValueError(f"{self._kind} already exists: {key}")
+            if self._on_duplicate == "warn":
                 logger.warning("%s already exists: %s", self._kind, key)
             return existing
         self._items[key] = item
