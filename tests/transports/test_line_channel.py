@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,13 +11,15 @@ import trio
 import trio.testing
 
 from trio_mcp._codec._envelope import Malformed
+from trio_mcp.testing import check_channel
+from trio_mcp.testing._check_channel import VARIED
 from trio_mcp.transports._fd_streams import FdReceiveStream, FdSendStream
 from trio_mcp.transports._line_channel import LineChannel
 from trio_mcp.types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from ._check_channel import VARIED, check_channel
-
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
     from trio_mcp.transports import Channel
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="made of POSIX descriptors")
@@ -24,7 +27,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="made of POSIX descri
 NOTE = JSONRPCNotification(method="n")
 
 
-async def over_pipes() -> tuple[Channel, Channel]:
+def over_pipes() -> tuple[Channel, Channel]:
     (r1, w1), (r2, w2) = os.pipe(), os.pipe()
     return (
         LineChannel(FdReceiveStream(r1), FdSendStream(w2)),
@@ -32,39 +35,65 @@ async def over_pipes() -> tuple[Channel, Channel]:
     )
 
 
-async def over_trios_pipes() -> tuple[Channel, Channel]:
+def over_trios_pipes() -> tuple[Channel, Channel]:
     (r1, w1), (r2, w2) = os.pipe(), os.pipe()
     make = trio.lowlevel.FdStream
     return LineChannel(make(r1), make(w2)), LineChannel(make(r2), make(w1))
 
 
-async def over_sockets() -> tuple[Channel, Channel]:
+def over_sockets() -> tuple[Channel, Channel]:
     left, right = trio.socket.socketpair()
     stream, peer = trio.SocketStream(left), trio.SocketStream(right)
     return LineChannel(stream, stream), LineChannel(peer, peer)
 
 
-async def over_node_style_sockets() -> tuple[Channel, Channel]:
+def over_node_style_sockets() -> tuple[Channel, Channel]:
     left, right = socket.socketpair()
     pairs = [(os.dup(each.fileno()), each.detach()) for each in (left, right)]
     one, other = (LineChannel(FdReceiveStream(r), FdSendStream(w)) for r, w in pairs)
     return one, other
 
 
+async def check_lines(make_pair: Callable[[], tuple[Channel, Channel]]) -> None:
+    @asynccontextmanager
+    async def open_pair() -> AsyncGenerator[tuple[Channel, Channel], None]:
+        left, right = make_pair()
+        async with left, right:
+            yield left, right
+
+    await check_channel(open_pair, send_malformed=send_malformed)
+
+
+async def send_malformed(channel: Channel) -> None:
+    assert isinstance(channel, LineChannel)
+    await channel._send_stream.send_all(b"Server ready on port 1\n")
+
+
 @posix
-@pytest.mark.req("R-077", "R-079")
+@pytest.mark.req("R-076", "R-079")
 @pytest.mark.parametrize(
     "make_pair", [over_pipes, over_trios_pipes, over_sockets, over_node_style_sockets]
 )
-async def test_lines_keep_the_promises_of_a_channel(make_pair: object) -> None:
-    assert callable(make_pair)
-    await check_channel(make_pair)
+async def test_lines_keep_the_promises_of_a_channel(
+    make_pair: Callable[[], tuple[Channel, Channel]],
+) -> None:
+    await check_lines(make_pair)
 
 
 @posix
 async def test_lines_keep_them_without_nowait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trio_mcp.transports._fd_streams._RWF_NOWAIT", 0)
-    await check_channel(over_pipes)
+    await check_lines(over_pipes)
+
+
+async def test_only_one_task_receives() -> None:
+    channel, _ = make_channel()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(channel.receive)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(trio.BusyResourceError):
+            await channel.receive()
+        nursery.cancel_scope.cancel()
 
 
 def make_channel(**options: object) -> tuple[LineChannel, trio.abc.Stream]:

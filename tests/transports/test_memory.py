@@ -1,18 +1,20 @@
 from __future__ import annotations
 
 import functools
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 import trio
 import trio.testing
 
+from trio_mcp.testing import check_channel
 from trio_mcp.transports import create_client_server_memory_streams, open_memory_channel_pair
 from trio_mcp.types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCResponse
 
-from ._check_channel import check_channel
-
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from trio_mcp.transports import Channel
     from trio_mcp.types import JSONRPCMessage
 
@@ -21,14 +23,27 @@ AS_TEXT = pytest.mark.parametrize("as_text", [False, True], ids=["objects", "tex
 
 
 @AS_TEXT
-@pytest.mark.req("R-077")
+@pytest.mark.req("R-076")
 async def test_a_pair_keeps_the_promises_of_a_channel(
     as_text: bool, autojump_clock: trio.testing.MockClock
 ) -> None:
-    async def make_pair() -> tuple[Channel, Channel]:
-        return open_memory_channel_pair(as_text=as_text)
+    @asynccontextmanager
+    async def open_pair() -> AsyncGenerator[tuple[Channel, Channel], None]:
+        left, right = open_memory_channel_pair(as_text=as_text)
+        async with left, right:
+            yield left, right
 
-    await check_channel(make_pair)
+    await check_channel(open_pair)
+
+
+async def test_only_one_task_receives() -> None:
+    left, _ = open_memory_channel_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(left.receive)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(trio.BusyResourceError):
+            await left.receive()
+        nursery.cancel_scope.cancel()
 
 
 @AS_TEXT
