@@ -8,7 +8,15 @@ import trio
 from trio_mcp.client import Client
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
 from trio_mcp.server import Server
-from trio_mcp.types import Implementation
+from trio_mcp.types import (
+    LATEST_MODERN,
+    METHODS,
+    Implementation,
+    JSONRPCRequest,
+    ListToolsRequest,
+    ListToolsResult,
+    PromptReference,
+)
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -16,7 +24,7 @@ INFO = "io.modelcontextprotocol/clientInfo"
 TOOLS = {"resultType": "complete", "tools": [], "ttlMs": 0, "cacheScope": "private"}
 
 
-@pytest.mark.req("R-049", "R-052", "R-074", "R-093")
+@pytest.mark.req("R-049", "R-052", "R-074", "R-077", "R-093")
 async def test_a_modern_server_is_discovered_and_every_request_names_the_version(
     autojump_clock, connect, script, discovery
 ):
@@ -32,6 +40,45 @@ async def test_a_modern_server_is_discovered_and_every_request_names_the_version
         assert meta[VERSION] == "2026-07-28"
         assert meta[CAPABILITIES] == {}
         assert meta[INFO] == {"name": "me", "version": "2"}
+
+
+@pytest.mark.req("R-049", "R-052", "R-077")
+async def test_there_is_no_request_of_a_modern_client_without_its_envelope(
+    autojump_clock, connect, script, discovery
+):
+    everything = {name: {} for name in ("tools", "prompts", "resources", "completions")}
+    asking = [{"resultType": "input_required", "requestState": "s"}, {"content": []}]
+    server = script(
+        server__discover={**discovery, "capabilities": everything},
+        tools__call=lambda params: asking.pop(0),
+    )
+    async with connect(server) as client:
+        await client.call_tool("x", meta={"com.example/a": 1})
+        for verb in (
+            client.list_tools,
+            client.list_prompts,
+            client.list_resources,
+            client.list_resource_templates,
+            lambda: client.get_prompt("x"),
+            lambda: client.read_resource("a:b"),
+            lambda: client.complete(PromptReference(name="x"), {"name": "a", "value": ""}),
+            lambda: client.listen(tools_list_changed=True).__aenter__(),
+            lambda: client.session.send_request(ListToolsRequest(), ListToolsResult),
+        ):
+            with pytest.raises(MCPError):
+                await verb()
+    asked = [each for each in server.received if isinstance(each, JSONRPCRequest)]
+    assert {each.method for each in asked} == {
+        name
+        for name, method in METHODS.items()
+        if not method.is_notification and method.may_be_sent_by("client", LATEST_MODERN)
+    }
+    assert [each.method for each in asked].count("tools/call") == 2
+    for request in asked:
+        meta = request.params["_meta"]
+        assert meta[VERSION] == "2026-07-28"
+        assert meta[CAPABILITIES] == {}
+        assert meta[INFO]["name"]
 
 
 @pytest.mark.req("R-094")
@@ -61,7 +108,7 @@ async def test_an_old_server_is_initialized_in_one_round_trip_more(
     assert server.methods == ["server/discover", "initialize", "notifications/initialized"]
 
 
-@pytest.mark.req("R-094", "R-211")
+@pytest.mark.req("R-094")
 async def test_a_silent_server_is_initialized_when_the_probe_has_waited(
     autojump_clock, connect, script, initialized
 ):
@@ -160,6 +207,7 @@ async def test_a_cancelled_handshake_sends_no_cancel(autojump_clock, connect, sc
     assert server.methods == ["initialize"]
 
 
+@pytest.mark.req("R-210", "R-541")
 async def test_a_handshake_keeps_to_the_read_timeout(autojump_clock, connect, script):
     with pytest.raises(RequestTimeout):
         async with connect(

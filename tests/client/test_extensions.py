@@ -236,6 +236,7 @@ async def test_core_notifications_never_reach_a_binding(
     assert (heard, logged) == ([], ["core"])
 
 
+@pytest.mark.req("R-069")
 @pytest.mark.parametrize("identifier", ["", "noprefix", "com.example/", "-a.b/c", "a b/c", 5])
 def test_identifiers_follow_the_grammar(identifier):
     with pytest.raises(ValueError, match="no identifier of an extension"):

@@ -26,10 +26,18 @@ THREE = {None: (["a", "b"], ""), "": ([], "p3"), "p3": (["c"], None)}
 
 
 @pytest.mark.case("C035")
+@pytest.mark.req("R-328", "R-330", "R-332")
 async def test_all_pages_are_gone_through_and_an_empty_cursor_is_a_cursor(autojump_clock):
     async with Client(paged(THREE)) as client:
         assert [tool.name async for tool in client.iter_tools()] == ["a", "b", "c"]
         assert [tool.name for tool in (await client.list_tools(cursor="p3")).tools] == ["c"]
+
+
+@pytest.mark.req("R-331")
+@pytest.mark.parametrize("cursor", ["0", " ", "null", "ü\n\u2028", '{"page": 2}', "x" * 10_000])
+async def test_cursors_go_back_as_they_came(autojump_clock, cursor):
+    async with Client(paged({None: (["a"], cursor), cursor: (["b"], None)})) as client:
+        assert [tool.name async for tool in client.iter_tools()] == ["a", "b"]
 
 
 @pytest.mark.case("C035")

@@ -280,6 +280,7 @@ async def test_a_callback_may_call_the_server(autojump_clock, connect, script, i
 # A session by hand
 
 
+@pytest.mark.req("R-077", "R-529")
 async def test_a_session_is_made_of_the_two_ends_of_a_transport(
     autojump_clock, script, initialized
 ):

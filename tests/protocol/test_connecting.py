@@ -19,7 +19,7 @@ def unsupported(*offered: object) -> MCPError:
     return MCPError(-32022, "no", {"supported": list(offered), "requested": "2026-07-28"})
 
 
-@pytest.mark.req("R-074", "R-093", "R-095")
+@pytest.mark.req("R-074", "R-093")
 def test_auto_probes_first():
     assert Connecting("auto").start() == Probe(LATEST_MODERN)
 

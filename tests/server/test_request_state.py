@@ -153,6 +153,7 @@ async def test_clocks_may_differ_by_a_minute() -> None:
         await refused(client, await first_state(b))
 
 
+@pytest.mark.req("R-028", "R-030")
 async def test_servers_with_the_same_keys_and_name_share_their_clients() -> None:
     one, two = (counting(RequestStateSecurity(keys=KEYS)) for _ in range(2))
     other_name = counting(RequestStateSecurity(keys=KEYS), audience="other")

@@ -573,6 +573,7 @@ async def test_notification_handlers_are_called_with_what_was_sent(autojump_cloc
     assert seen == [("notifications/roots/list_changed", None), {"a": 1}]
 
 
+@pytest.mark.req("R-322")
 @pytest.mark.parametrize(
     ("wanted", "heard"), [(None, []), ("warning", ["error"]), ("debug", ["debug", "error"])]
 )
@@ -593,6 +594,7 @@ async def test_a_modern_client_hears_only_the_levels_it_asked_for(autojump_clock
     assert seen == heard
 
 
+@pytest.mark.req("R-599")
 async def test_an_older_client_sets_the_level_of_its_session(autojump_clock, ask_raw):
     async def handler(ctx, params):
         for level in ("debug", "warning", "alert"):
@@ -616,6 +618,11 @@ async def test_an_older_client_sets_the_level_of_its_session(autojump_clock, ask
         with pytest.raises(MCPError) as caught:
             await ask_raw(client, "logging/setLevel", {"level": "loud"})
         assert caught.value.code == -32602
+        server.add_request_handler("logging/setLevel", SetLevelRequestParams, broken)
+        with pytest.raises(MCPError) as caught:
+            await ask_raw(client, "logging/setLevel", {"level": "debug"})
+        assert caught.value.code == -32603
+        await client.call_tool("x")
     assert seen == ["debug", "warning", "alert", "alert", "alert"]
 
 
