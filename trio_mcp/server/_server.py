@@ -140,7 +140,7 @@ class Server(Service, Generic[LifespanContextT]):
         self.experimental_capabilities: dict[str, JsonObject] = {}
         self.extensions: dict[str, JsonObject] = {}
         self.get_tool_input_schema = get_tool_input_schema
-        self._lifespan = lifespan
+        self.lifespan = lifespan
         self._changes: Changes | None = None
         self._requests: dict[str, HandlerEntry] = {}
         self._notifications: dict[str, HandlerEntry] = {}
@@ -325,7 +325,7 @@ class Server(Service, Generic[LifespanContextT]):
     ) -> AsyncGenerator[ServerServing, None]:
         """Enter the lifespan; yields what carriers hand requests to, until the block ends."""
         changes = self._changes
-        async with self._lifespan(self) as lifespan_context:
+        async with self.lifespan(self) as lifespan_context:
             serving = ServerServing(
                 self, lifespan_context, initialization_options, raise_exceptions=raise_exceptions
             )
