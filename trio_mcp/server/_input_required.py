@@ -38,6 +38,7 @@ from trio_mcp.types import (
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_MODERN
 
+from ._elicitation_url import check_elicitation_url
 from ._registry import needs_input, read_params
 from ._sampling_turns import check_tool_turns
 
@@ -84,7 +85,7 @@ def missing_for(
     """Find what a client lacks to answer a question: its name, and it as capabilities.
 
     Raises:
-      ValueError: if the question itself breaks the rules of sampling.
+      ValueError: if the question itself breaks the rules of sampling, or has a URL that is none.
 
     """
     declared = declared or ClientCapabilities()
@@ -93,9 +94,11 @@ def missing_for(
             None if declared.roots else ("roots", ClientCapabilities(roots=RootsCapability()))
         )
     elif isinstance(request, CreateMessageRequest):
-        check_tool_turns(request.params.messages)
+        check_tool_turns(request.params.messages, request.params.tools or ())
         missing = _missing_for_sampling(request.params, declared.sampling, revision)
     else:
+        if isinstance(request.params, ElicitRequestURLParams):
+            check_elicitation_url(request.params.url)
         missing = _missing_for_elicitation(request.params, declared.elicitation)
     return None if missing is None else (missing[0], encode(missing[1], LATEST_MODERN))
 

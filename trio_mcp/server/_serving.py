@@ -15,7 +15,12 @@ from trio_mcp._protocol._ladder import Accepted, accept_request
 from trio_mcp._protocol._refusals import invalid_params, method_not_found
 from trio_mcp._rpc._exchange import NO_PARAMS
 from trio_mcp._rpc._service import Serving
-from trio_mcp.errors import MCPError, MCPServerError, ResourceNotFoundError
+from trio_mcp.errors import (
+    MCPError,
+    MCPServerError,
+    ResourceNotFoundError,
+    UrlElicitationRequiredError,
+)
 from trio_mcp.types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -32,6 +37,7 @@ from trio_mcp.types._methods import METHODS
 from ._caching import NO_HINT, CacheHint
 from ._connection import ServerConnection
 from ._context import ServerRequestContext
+from ._elicitation_url import check_elicitation_url
 from ._registry import needs_input, read_params
 from ._session import ServerSession
 
@@ -286,8 +292,12 @@ def _in_words_of_its_era(error: MCPError, exchange: Exchange) -> MCPError:
 
     Raises:
       RuntimeError: if the revision has no words for it, which is a defect of the handler.
+      ValueError: if it sends the user to what is no URL, which is one, too.
 
     """
+    if isinstance(error, UrlElicitationRequiredError):
+        for elicitation in error.elicitations:
+            check_elicitation_url(elicitation.url)
     if exchange.accepted.revision.has_handshake:
         # Until 2025-11-25 a missing resource had a code of its own (resources, error handling).
         if _tells_of_a_missing_resource(error, exchange):

@@ -12,6 +12,7 @@ from trio_mcp._rpc._link import NO_OPTIONS, CallOptions
 from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning, NoBackChannelError
 from trio_mcp.types import ClientCapabilities, EmptyResult, Implementation, InitializeRequestParams
 from trio_mcp.types._base import is_object
+from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN
 
 if TYPE_CHECKING:
     from trio_mcp._rpc._exchange import Exchange
@@ -102,7 +103,11 @@ class ServerSession:
         declared = self.client_capabilities
         if declared is None:
             return False
-        return _includes(encode(declared, self._revision), encode(capability, self._revision))
+        said = encode(declared, self._revision)
+        if said.get("elicitation") == {}:
+            # Neither mode stands for forms (elicitation, capabilities).
+            said["elicitation"] = {"form": {}}
+        return _includes(said, _whole(capability))
 
     def require_client_capability(self, capability: ClientCapabilities) -> None:
         """Refuse the request unless the client declared at least this much.
@@ -114,7 +119,7 @@ class ServerSession:
         """
         if self.check_client_capability(capability):
             return
-        required = encode(capability, self._revision)
+        required = _whole(capability)
         message = f"This needs a client that declares {', '.join(_names(required))}"
         if self._revision.has_handshake:
             raise invalid_params(message)
@@ -417,6 +422,11 @@ def _names(required: JsonObject, prefix: str = "") -> list[str]:
         inner = _names(value, f"{prefix}{key}.") if is_object(value) else []
         names += inner or [f"{prefix}{key}"]
     return names
+
+
+def _whole(capability: ClientCapabilities) -> JsonObject:
+    # What this request's revision has no word for, its client cannot have declared.
+    return {**encode(capability, LATEST_HANDSHAKE), **encode(capability, LATEST_MODERN)}
 
 
 def _includes(declared: JsonObject, wanted: JsonObject) -> bool:
