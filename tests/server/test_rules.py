@@ -108,7 +108,9 @@ def test_codes_of_the_specification_are_made_for_what_they_mean_alone():
     ("declared", "refused"),
     [
         ({}, True),
-        ({"elicitation": {}}, True),
+        ({"elicitation": {"url": {}}}, True),
+        # Neither mode stands for forms.
+        ({"elicitation": {}}, False),
         ({"elicitation": {"form": {}}}, False),
         ({"sampling": {}, "elicitation": {"form": {}, "url": {}}}, False),
     ],
