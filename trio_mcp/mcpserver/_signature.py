@@ -21,9 +21,9 @@ from ._arguments import ArgumentsError, Parameter, Resolved, Signature
 from ._callables import callable_docstring, callable_name
 from ._docstring import parse_docstring
 from ._hints import HintError, Scope, UnknownName, Walker
-from ._hints._constraints import alias_of, constrained
+from ._hints._constraints import alias_of
+from ._hints._defaults import default_fits, show_default
 from ._hints._errors import show
-from ._hints._record_shape import show_default
 from ._resolve import Resolve
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from trio_mcp.types._base import JsonObject
 
+    from ._hints import Shape
 
 __all__ = [
     "ArgumentsError",
@@ -342,13 +343,15 @@ class _Reader:
         self, parameter: inspect.Parameter, hint: Any, told: dict[str, str]
     ) -> Parameter:
         default = parameter.default
-        field = default if _is_pydantic_field(default) else None
+        if _is_pydantic_field(default):
+            hint, default = Annotated[hint, default], parameter.empty
+        metadata: tuple[Any, ...] = getattr(hint, "__metadata__", ())
+        field = _field_with_default(metadata) if default is parameter.empty else None
         if field is not None:
-            default = inspect.Parameter.empty if field.is_required() else _field_default(field)
+            default = _field_default(field)
+        taken = _nullable(hint) if default is None else hint
         try:
-            shape = self.walker.shape(_nullable(hint) if default is None else hint)
-            if field is not None:
-                shape = constrained(shape, (field,), hint)
+            shape = self.walker.shape(taken)
         except UnknownName as exc:
             raise _about(parameter, exc) from exc
         except HintError as exc:
@@ -360,16 +363,34 @@ class _Reader:
         keywords = dict(shape.schema)
         if parameter.name in told:
             keywords.setdefault("description", told[parameter.name])
-        if default is not inspect.Parameter.empty:
-            show_default(keywords, default)
-        metadata = (*getattr(hint, "__metadata__", ()), *([] if field is None else [field]))
+        self._show_default(parameter, taken, shape, keywords, default)
         return Parameter(
             name=parameter.name,
             wire=alias_of(metadata) or parameter.name,
             shape=attrs.evolve(shape, schema=keywords),
             required=default is inspect.Parameter.empty,
-            default=None if field is None or field.is_required() else _default_maker(field),
+            default=None if field is None else _default_maker(field),
         )
+
+    def _show_default(
+        self,
+        parameter: inspect.Parameter,
+        hint: Any,
+        shape: Shape,
+        keywords: JsonObject,
+        default: Any,
+    ) -> None:
+        given = keywords.pop("default", _NONE) if default is parameter.empty else default
+        if given is _NONE:
+            return
+        fits, can_be_sent = default_fits(self.walker, shape, hint, given)
+        if not fits:
+            raise self._refused(
+                parameter,
+                f"the default {given!r:.80} does not fit the hint {_shown(parameter.annotation)}",
+            )
+        if can_be_sent:
+            show_default(shape, keywords, given)
 
     def _schema(self, parameters: list[Parameter]) -> JsonObject:
         schema: JsonObject = {
@@ -424,8 +445,16 @@ def _nullable(hint: Any) -> Any:
     return typing.Optional[hint]  # noqa: UP045 - a value: the hint may be a string
 
 
+_NONE: Final = object()
+
+
 def _is_pydantic_field(default: Any) -> bool:
     return all(hasattr(default, name) for name in ("is_required", "get_default", "metadata"))
+
+
+def _field_with_default(metadata: tuple[Any, ...]) -> Any:
+    found = [each for each in metadata if _is_pydantic_field(each) and not each.is_required()]
+    return found[-1] if found else None
 
 
 def _field_default(field: Any) -> Any:

@@ -12,6 +12,7 @@ from trio_mcp._codec._schema import describe_value
 from trio_mcp.mcpserver._docstring import parse_docstring
 
 from ._containers import converted
+from ._defaults import show_default
 from ._errors import Mismatch, show
 from ._records import NOTHING, Record, RecordField, field_hints
 from ._shape import Conversion, Shape
@@ -62,7 +63,7 @@ class RecordReader:
         if text is not None:
             schema.setdefault("description", text)
         if field.default is not NOTHING:
-            show_default(schema, field.default)
+            show_default(shape, schema, field.default)
         return _Field(field, attrs.evolve(shape, schema=schema), required)
 
     def _schema(self, fields: list[_Field], description: str) -> JsonObject:
@@ -93,14 +94,6 @@ class _Field:
     field: RecordField
     shape: Shape
     required: bool
-
-
-def show_default(schema: JsonObject, default: Any) -> None:
-    """Put a default into a schema if it has a JSON form."""
-    try:
-        schema["default"] = to_json(default)
-    except TypeError:
-        schema.pop("default", None)
 
 
 def _docstring_of(cls: type) -> Any:
