@@ -3,9 +3,15 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from trio_mcp.client import Client
 
 # Times vary too much on a shared machine for a deadline per example; the limit of a test holds.
 hypothesis.settings.register_profile("trio_mcp", deadline=None, print_blob=True)
@@ -22,6 +28,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz-seconds", type=float, help="how long each test in tests/fuzz searches"
     )
+
+
+@pytest.fixture(scope="session")
+def ask_raw() -> Callable[[Client, str, dict[str, Any]], Awaitable[dict[str, Any]]]:
+    """Send a request as it is: the verbs of a client refuse what no server should get."""
+
+    async def ask(client: Client, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        session: Any = client.session
+        if session._envelope is not None:
+            params = {**params, "_meta": dict(session._envelope)}
+        answer: dict[str, Any] = await session._link.request(method, params)
+        return answer
+
+    return ask
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from typing import cast
 
 __all__ = [
     "check_callable",
+    "check_class",
     "check_flag",
     "check_items",
     "check_kind",
@@ -55,6 +56,17 @@ def check_kind(
     """
     if not isinstance(value, kinds):
         raise wrong_kind(argument, expected or _names(kinds), value)
+
+
+def check_class(argument: str, value: object, base: type) -> None:
+    """Check that a value is a class, and which.
+
+    Raises:
+      TypeError: if it is none, or no subclass of the base.
+
+    """
+    if not isinstance(value, type) or not issubclass(value, base):
+        raise wrong_kind(argument, f"a class of {base.__name__}", value)
 
 
 def check_text(argument: str, value: object) -> None:
@@ -174,6 +186,7 @@ def check_mapping(
     value: object,
     kinds: type | tuple[type, ...] = object,
     expected: str = "a dict",
+    each: str | None = None,
 ) -> None:
     """Check that a value is a mapping of names, and what they stand for.
 
@@ -182,6 +195,7 @@ def check_mapping(
       value: What was given.
       kinds: What each value has to be.
       expected: What to say of the whole.
+      each: What to say of a value; the names of the classes when None.
 
     Raises:
       TypeError: if it is something else, or a name or a value is.
@@ -191,7 +205,7 @@ def check_mapping(
         raise wrong_kind(argument, expected, value)
     for name, member in cast("Mapping[object, object]", value).items():
         check_text(f"a name in {argument}", name)
-        check_kind(f"{argument}[{name!r}]", member, kinds)
+        check_kind(f"{argument}[{name!r}]", member, kinds, each)
 
 
 def _names(kinds: type | tuple[type, ...]) -> str:

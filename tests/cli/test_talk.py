@@ -195,7 +195,7 @@ def test_prompt_is_filled_with_strings(cli, shop):
         (["prompt", "SHOP", "complain", '{"about": 5}'], "about of a prompt is a string"),
         (["list", "SHOP", "more"], "list takes a server and nothing else"),
         (["list", "SHOP", "-e", "A"], "KEY=VALUE"),
-        (["list", "SHOP", "--mode", "1999-01-01"], "mode must be"),
+        (["list", "SHOP", "--mode", "1999-01-01"], "mode: expected one of"),
         (["list", "SHOP", "--timeout", "soon"], "--timeout"),
     ],
 )

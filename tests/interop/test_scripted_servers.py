@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-import trio_mcp.client._session
+import trio_mcp.client._session_agreement
 from trio_mcp.client import Client
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
 from trio_mcp.transports import StdioServerParameters, stdio_client
@@ -73,7 +73,7 @@ async def test_a_server_that_cannot_discover_is_initialized(discover: Any) -> No
 
 @pytest.mark.req("R-094")
 async def test_a_server_that_is_silent_about_discovery_is_initialized(monkeypatch: Any) -> None:
-    monkeypatch.setattr(trio_mcp.client._session, "DISCOVER_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(trio_mcp.client._session_agreement, "DISCOVER_TIMEOUT_SECONDS", 0.3)
     received: list[str] = []
     script = {"server/discover": [None], "initialize": INITIALIZE, "tools/list": TOOLS}
     async with connect_to_script(script, received) as client:

@@ -28,7 +28,8 @@ from ._callbacks import MessageHandlerFnT as MessageHandlerFnT
 from ._callbacks import ProgressFnT as ProgressFnT
 from ._callbacks import SamplingFnT as SamplingFnT
 from ._client import Client as Client
-from ._client import ConnectMode as ConnectMode
+from ._client_life import ConnectMode as ConnectMode
+from ._declaration import DEFAULT_CLIENT_INFO as DEFAULT_CLIENT_INFO
 from ._extensions import ClaimContext as ClaimContext
 from ._extensions import ClientExtension as ClientExtension
 from ._extensions import NotificationBinding as NotificationBinding
@@ -38,9 +39,8 @@ from ._extensions import advertise as advertise
 from ._input_rounds import DEFAULT_INPUT_REQUIRED_MAX_ROUNDS as DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
 from ._input_rounds import InputRequiredRoundsExceededError as InputRequiredRoundsExceededError
 from ._pages import Pages as Pages
-from ._session import DEFAULT_CLIENT_INFO as DEFAULT_CLIENT_INFO
-from ._session import DISCOVER_TIMEOUT_SECONDS as DISCOVER_TIMEOUT_SECONDS
 from ._session import ClientSession as ClientSession
+from ._session_agreement import DISCOVER_TIMEOUT_SECONDS as DISCOVER_TIMEOUT_SECONDS
 from ._subscriptions import ListenNotSupportedError as ListenNotSupportedError
 from ._subscriptions import Subscription as Subscription
 from ._subscriptions import SubscriptionLost as SubscriptionLost

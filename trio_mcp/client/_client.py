@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from trio_mcp._rpc._block import GuardedBlock
-from trio_mcp.errors import LocalError, MCPError
-from trio_mcp.types import (
-    HANDSHAKE_PROTOCOL_VERSIONS,
-    INVALID_PARAMS,
-    MODERN_PROTOCOL_VERSIONS,
-    CallToolResult,
-    InputRequiredResult,
-)
-from trio_mcp.types._revisions import LATEST_HANDSHAKE
+from trio_mcp._checks import check_text
+from trio_mcp.errors import MCPError
+from trio_mcp.types import INVALID_PARAMS, CallToolResult, InputRequiredResult
 
-from ._cache import ResponseCache
-from ._cache_store import CacheConfig
-from ._extensions import Extensions
-from ._input_rounds import DEFAULT_INPUT_REQUIRED_MAX_ROUNDS, complete_input
-from ._negotiation import negotiate
-from ._pages import Pages
-from ._roads import check_reopens, road_to
-from ._session import ClientSession
+from ._arguments import check_cached
+from ._client_life import LivingClient
+from ._input_rounds import complete_input, repeatable
+from ._pages import Pages, pages_of
 from ._subscriptions import listen
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-    from types import TracebackType
+    from collections.abc import Awaitable, Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from trio_mcp._rpc._link import ProgressFn
     from trio_mcp.types import (
         CompleteResult,
-        DiscoverResult,
         EmptyResult,
         GetPromptResult,
-        Implementation,
         InputResponses,
         ListPromptsResult,
         ListResourcesResult,
@@ -52,34 +39,19 @@ if TYPE_CHECKING:
         Resource,
         ResourceTemplate,
         ResourceTemplateReference,
-        Result,
-        SamplingCapability,
-        ServerCapabilities,
         Tool,
     )
     from trio_mcp.types._base import JsonObject
 
     from ._cache_store import CacheMode
-    from ._callbacks import (
-        ElicitationFnT,
-        ListRootsFnT,
-        LoggingFnT,
-        MessageHandlerFnT,
-        SamplingFnT,
-    )
-    from ._extensions import ClientExtension
-    from ._restart import MendingRoad, RestartPolicy
     from ._subscriptions import Subscription
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT")
 
-ConnectMode = str
-"""``"auto"``, ``"legacy"``, or the name of a revision."""
-
 
 @attrs.define(eq=False)
-class Client:
+class Client(LivingClient):
     """Talks to one server, inside ``async with``.
 
     Any number of tasks may call at once. Leaving the block ends everything that belongs to
@@ -116,164 +88,6 @@ class Client:
 
     """
 
-    server: Any
-    raise_exceptions: bool = False
-    read_timeout_seconds: float | None = None
-    sampling_callback: SamplingFnT | None = None
-    sampling_capabilities: SamplingCapability | None = None
-    list_roots_callback: ListRootsFnT | None = None
-    logging_callback: LoggingFnT | None = None
-    log_level: LoggingLevel | None = None
-    message_handler: MessageHandlerFnT | None = None
-    client_info: Implementation | None = None
-    mode: ConnectMode = "auto"
-    prior_discover: DiscoverResult | None = None
-    elicitation_callback: ElicitationFnT | None = None
-    input_required_max_rounds: int = DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
-    extensions: Sequence[ClientExtension] | None = None
-    cache: CacheConfig | None = attrs.field(factory=CacheConfig)
-    ping_interval: float | None = attrs.field(default=None, kw_only=True)
-    restart: RestartPolicy | None = attrs.field(default=None, kw_only=True)
-    _session: ClientSession | None = attrs.field(default=None, init=False)
-    _block: GuardedBlock[ClientSession] | None = attrs.field(default=None, init=False)
-    _verdict: str | None = attrs.field(default=None, init=False)
-    _cache: ResponseCache | None = attrs.field(default=None, init=False)
-    _extensions: Extensions = attrs.field(factory=Extensions, init=False)
-
-    def __attrs_post_init__(self) -> None:
-        if self.extensions:
-            self._extensions = Extensions.of(self.extensions)
-        if self.restart is not None:
-            check_reopens(self.server)
-        versions = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
-        if self.mode not in ("auto", "legacy", *versions):
-            raise ValueError(
-                f"mode must be 'auto', 'legacy' or one of {', '.join(versions)}; got {self.mode!r}"
-            )
-        if self.cache is not None:
-            self._cache = ResponseCache(self.cache)
-
-    async def __aenter__(self) -> Self:
-        if self._block is not None:
-            raise RuntimeError("This client is open already: use one Client per connection")
-        block = self._block = GuardedBlock("Client", self._open())
-        try:
-            self._session = await block.__aenter__()
-        except BaseException:
-            self._block = None
-            raise
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
-        block = self._block
-        if block is None:
-            raise RuntimeError("This client is not open")
-        try:
-            return await block.__aexit__(exc_type, exc_val, exc_tb)  # noqa: ASYNC102 - bounded inside
-        finally:
-            if not block.is_open:
-                self._session = self._block = None
-
-    @asynccontextmanager
-    async def _open(self) -> AsyncGenerator[ClientSession, None]:
-        road = road_to(self.server, raise_exceptions=self.raise_exceptions)
-        mending: MendingRoad | None = None
-        if self.restart is not None:
-            from ._restart import MendingRoad  # noqa: PLC0415 - few want it
-
-            road = mending = MendingRoad(road, self.restart, self._negotiate_again)
-        session = ClientSession(
-            read_timeout_seconds=self.read_timeout_seconds,
-            sampling_callback=self.sampling_callback,
-            elicitation_callback=self.elicitation_callback,
-            list_roots_callback=self.list_roots_callback,
-            logging_callback=self.logging_callback,
-            message_handler=self.message_handler,
-            client_info=self.client_info,
-            log_level=self.log_level,
-            sampling_capabilities=self.sampling_capabilities,
-            extensions={**self._extensions.settings} or None,
-            result_claims=self._extensions.claims,
-            notification_bindings=self._extensions.bindings,
-            ping_interval=self.ping_interval,
-            open_link=road,
-        )
-        if self._cache is not None:
-            session.on_notification(self._cache.notified)
-        async with session:
-            await negotiate(session, self._verdict or self.mode, self.prior_discover)
-            self._remember(session)
-            if mending is not None:
-                mending.establish()
-            yield session
-
-    async def _negotiate_again(self) -> None:
-        session = self.session
-        if self._verdict is not None:
-            try:
-                await negotiate(session, self._verdict)
-            except LocalError:
-                raise
-            except MCPError:
-                # It is another server than it was: whatever was known of it is void.
-                self._verdict = None
-        if self._verdict is None:
-            await negotiate(session, self.mode, self.prior_discover)
-            self._remember(session)
-        if self._cache is not None:
-            self._cache.forget_all()
-        session.reconnected()
-
-    def _remember(self, session: ClientSession) -> None:
-        # Versioning: the verdict about a server's era holds until it stops holding. Opening
-        # this client again asks an older server for nothing that it has not.
-        revision = session.revision
-        if self.mode == "auto" and revision is not None and revision.has_handshake:
-            self._verdict = "legacy" if revision == LATEST_HANDSHAKE else revision.version
-
-    # What is known of the server
-
-    @property
-    def session(self) -> ClientSession:
-        """The session below this client, for its raw verbs.
-
-        Raises:
-          RuntimeError: outside of ``async with``.
-
-        """
-        if self._session is None:
-            raise RuntimeError("Use the client inside `async with Client(...) as client:`")
-        return self._session
-
-    @property
-    def protocol_version(self) -> str:
-        """The revision that was agreed on."""
-        version = self.session.protocol_version
-        assert version is not None
-        return version
-
-    @property
-    def server_info(self) -> Implementation | None:
-        """Who the server says it is; a modern one need not say."""
-        return self.session.server_info
-
-    @property
-    def server_capabilities(self) -> ServerCapabilities:
-        """What the server can do."""
-        capabilities = self.session.server_capabilities
-        assert capabilities is not None
-        return capabilities
-
-    @property
-    def instructions(self) -> str | None:
-        """What the server says of its use, for a model."""
-        return self.session.instructions
-
     # Tools
 
     async def list_tools(
@@ -292,12 +106,7 @@ class Client:
 
     def iter_tools(self) -> Pages[Tool]:
         """Go through all tools: ``async for tool in client.iter_tools()``."""
-
-        async def fetch(cursor: str | None) -> tuple[list[Tool], str | None]:
-            page = await self.list_tools(cursor=cursor)
-            return page.tools, page.next_cursor
-
-        return Pages("tools/list", fetch)
+        return pages_of("tools/list", self.list_tools, lambda page: page.tools)
 
     async def call_tool(
         self,
@@ -334,24 +143,20 @@ class Client:
 
         """
         session = self.session
-
-        async def send(
-            responses: InputResponses | None, state: str | None
-        ) -> CallToolResult | InputRequiredResult | Result:
-            return await session.call_tool(
+        send = repeatable(
+            partial(
+                session.call_tool,
                 name,
                 arguments,
                 read_timeout_seconds,
                 progress_callback,
-                input_responses=responses,
-                request_state=state,
                 meta=meta,
                 allow_input_required=True,
                 allow_claimed=True,
                 reset_timeout_on_progress=reset_timeout_on_progress,
                 max_total_timeout=max_total_timeout,
             )
-
+        )
         result = await send(input_responses, request_state)
         if isinstance(result, InputRequiredResult):
             result = await complete_input(session, result, send, self.input_required_max_rounds)
@@ -375,12 +180,7 @@ class Client:
 
     def iter_resources(self) -> Pages[Resource]:
         """Go through all resources."""
-
-        async def fetch(cursor: str | None) -> tuple[list[Resource], str | None]:
-            page = await self.list_resources(cursor=cursor)
-            return page.resources, page.next_cursor
-
-        return Pages("resources/list", fetch)
+        return pages_of("resources/list", self.list_resources, lambda page: page.resources)
 
     async def list_resource_templates(
         self,
@@ -400,12 +200,11 @@ class Client:
 
     def iter_resource_templates(self) -> Pages[ResourceTemplate]:
         """Go through all resource templates."""
-
-        async def fetch(cursor: str | None) -> tuple[list[ResourceTemplate], str | None]:
-            page = await self.list_resource_templates(cursor=cursor)
-            return page.resource_templates, page.next_cursor
-
-        return Pages("resources/templates/list", fetch)
+        return pages_of(
+            "resources/templates/list",
+            self.list_resource_templates,
+            lambda page: page.resource_templates,
+        )
 
     async def read_resource(
         self,
@@ -424,25 +223,19 @@ class Client:
 
         """
         session = self.session
-
-        async def send(
-            responses: InputResponses | None, state: str | None
-        ) -> ReadResourceResult | InputRequiredResult:
-            return await session.read_resource(
-                uri,
-                input_responses=responses,
-                request_state=state,
-                meta=meta,
-                allow_input_required=True,
-            )
-
-        async def ask() -> ReadResourceResult | InputRequiredResult:
-            return await send(input_responses, request_state)
-
+        check_text("uri", uri)
+        send = repeatable(
+            partial(session.read_resource, uri, meta=meta, allow_input_required=True)
+        )
         # A retry's result depends on its answers: it is neither taken from the cache nor kept.
         retried = input_responses is not None or request_state is not None
-        mode = "bypass" if retried else cache_mode
-        first = await self._through_cache("resources/read", {"uri": str(uri)}, mode, meta, ask)
+        first = await self._through_cache(
+            "resources/read",
+            {"uri": uri},
+            "bypass" if retried else cache_mode,
+            meta,
+            partial(send, input_responses, request_state),
+        )
         return await complete_input(session, first, send, self.input_required_max_rounds)
 
     async def subscribe_resource(
@@ -500,12 +293,7 @@ class Client:
 
     def iter_prompts(self) -> Pages[Prompt]:
         """Go through all prompts."""
-
-        async def fetch(cursor: str | None) -> tuple[list[Prompt], str | None]:
-            page = await self.list_prompts(cursor=cursor)
-            return page.prompts, page.next_cursor
-
-        return Pages("prompts/list", fetch)
+        return pages_of("prompts/list", self.list_prompts, lambda page: page.prompts)
 
     async def get_prompt(
         self,
@@ -518,19 +306,9 @@ class Client:
     ) -> GetPromptResult:
         """Ask for a prompt, filled in with the arguments."""
         session = self.session
-
-        async def send(
-            responses: InputResponses | None, state: str | None
-        ) -> GetPromptResult | InputRequiredResult:
-            return await session.get_prompt(
-                name,
-                arguments,
-                input_responses=responses,
-                request_state=state,
-                meta=meta,
-                allow_input_required=True,
-            )
-
+        send = repeatable(
+            partial(session.get_prompt, name, arguments, meta=meta, allow_input_required=True)
+        )
         first = await send(input_responses, request_state)
         return await complete_input(session, first, send, self.input_required_max_rounds)
 
@@ -553,9 +331,10 @@ class Client:
         meta: RequestParamsMeta | None,
         cache_mode: CacheMode,
     ) -> ResultT:
-        async def ask() -> ResultT:
-            return await verb(params=_page(cursor, meta))
-
+        if cursor is not None:
+            check_text("cursor", cursor)
+        check_cached(meta, cache_mode)
+        ask = partial(verb, params=_page(cursor, meta))
         params = {} if cursor is None else {"cursor": cursor}
         try:
             return await self._through_cache(method, params, cache_mode, meta, ask)
@@ -573,6 +352,7 @@ class Client:
         meta: RequestParamsMeta | None,
         ask: Callable[[], Awaitable[T]],
     ) -> T:
+        check_cached(meta, mode)
         revision = self.session.revision
         if self._cache is None or revision is None or mode == "bypass":
             return await ask()

@@ -39,6 +39,17 @@ class InputRequiredRoundsExceededError(RuntimeError):
         self.args = (max_rounds,)
 
 
+def repeatable(
+    verb: Callable[..., Awaitable[T]],
+) -> Callable[[InputResponses | None, str | None], Awaitable[T]]:
+    """Make what sends one request again and again, each time with other answers and state."""
+
+    def send(responses: InputResponses | None, state: str | None) -> Awaitable[T]:
+        return verb(input_responses=responses, request_state=state)
+
+    return send
+
+
 async def complete_input(
     session: ClientSession,
     first: T | InputRequiredResult,

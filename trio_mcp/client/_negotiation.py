@@ -8,7 +8,7 @@ from trio_mcp._protocol._connecting import Adopt, Connecting, Initialize, Probe,
 from trio_mcp.errors import InvalidResponse, LocalError, MCPError, RequestTimeout
 from trio_mcp.types._revisions import LATEST_MODERN
 
-from ._session import read_discovery
+from ._results import read_discovery
 
 if TYPE_CHECKING:
     from trio_mcp.types import DiscoverResult

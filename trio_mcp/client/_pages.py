@@ -10,7 +10,10 @@ from trio_mcp.errors import InvalidResponse
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from trio_mcp.types import PaginatedResult
+
 T = TypeVar("T")
+PageT = TypeVar("PageT", bound="PaginatedResult")
 
 MAX_PAGES: Final = 1_000
 """Pages that an iteration reads before it takes the server to be running in circles."""
@@ -72,3 +75,22 @@ class Pages(Generic[T]):
         """Stop. There is nothing to release; it is here for `contextlib.aclosing`."""
         self._fetch = None
         self._items.clear()
+
+
+def pages_of(
+    what: str, list_page: Callable[..., Awaitable[PageT]], items_of: Callable[[PageT], Sequence[T]]
+) -> Pages[T]:
+    """Go through a list whose pages some function asks for by their cursor.
+
+    Args:
+      what: The method, for errors.
+      list_page: Called with ``cursor=``.
+      items_of: Finds the items of a page.
+
+    """
+
+    async def fetch(cursor: str | None) -> tuple[Sequence[T], str | None]:
+        page = await list_page(cursor=cursor)
+        return items_of(page), page.next_cursor
+
+    return Pages(what, fetch)

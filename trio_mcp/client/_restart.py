@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
+from trio_mcp._checks import check_number, check_whole
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions, Link
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp.errors import ConnectionLost, RequestTimeout
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from trio_mcp._rpc._service import Serving
     from trio_mcp.types._base import JsonObject
 
-    from ._session import OpenLink
+    from ._session_life import OpenLink
 
 logger: Final = logging.getLogger("trio_mcp.client")
 
@@ -31,13 +32,17 @@ CLOSE_TIMEOUT: Final = 10.0
 _NEGOTIATING: Final = frozenset({"server/discover", "initialize", "notifications/initialized"})
 
 
-def _at_least(low: float) -> Callable[[Any, attrs.Attribute[Any], float], None]:
-    def check(policy: Any, attribute: attrs.Attribute[Any], value: float) -> None:
+def _at_least(low: float) -> Callable[[Any, attrs.Attribute[Any], Any], None]:
+    def check(policy: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
         del policy
-        if not value >= low:
-            raise ValueError(f"{attribute.name} is at least {low:g}, not {value!r}")
+        check_number(attribute.name, value, least=low)
 
     return check
+
+
+def _whole_from_one(policy: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+    del policy
+    check_whole(attribute.name, value, least=1)
 
 
 @attrs.frozen(kw_only=True)
@@ -59,7 +64,7 @@ class RestartPolicy:
 
     """
 
-    max_restarts: int = attrs.field(default=5, validator=_at_least(1))
+    max_restarts: int = attrs.field(default=5, validator=_whole_from_one)
     initial_delay: float = attrs.field(default=0.5, validator=_at_least(0))
     backoff: float = attrs.field(default=2.0, validator=_at_least(1))
     max_delay: float = attrs.field(default=30.0, validator=_at_least(0))

@@ -6,6 +6,7 @@ import sys
 from contextlib import AbstractAsyncContextManager, AsyncContextDecorator, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from trio_mcp._checks import check_kind, wrong_kind
 from trio_mcp._rpc._block import GuardedBlock
 from trio_mcp._rpc._channel import Channel, join_ends
 from trio_mcp._rpc._peer import open_peer
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from trio_mcp._rpc._link import Link
     from trio_mcp._rpc._service import Serving
 
-    from ._session import OpenLink
+    from ._session_life import OpenLink
 
 
 def road_to(
@@ -38,7 +39,7 @@ def road_to(
     if isinstance(server, Service):
         return lambda serving: _open_service(server, serving, raise_exceptions=raise_exceptions)
     if isinstance(server, Channel):
-        return lambda serving: open_peer(server, serving)
+        return channel_opener(server, None)
     if isinstance(server, str):
         raise TypeError(
             f"Client cannot connect to the URL {server!r} yet: pass StdioServerParameters, a "
@@ -53,6 +54,20 @@ def road_to(
         "Client expects StdioServerParameters, a Server or MCPServer, or a transport (an async "
         f"context manager that yields a Channel), got {server!r:.80}"
     )
+
+
+def channel_opener(read: Channel, write: Channel | None) -> OpenLink:
+    """Make what opens a link over a channel, or over its two ends.
+
+    Raises:
+      TypeError: if they are something else.
+
+    """
+    check_kind("read_stream", read, Channel)
+    if write is not None:
+        check_kind("write_stream", write, Channel)
+    channel = join_ends(read, write)
+    return lambda serving: open_peer(channel, serving)
 
 
 def check_reopens(server: Any) -> None:
@@ -97,6 +112,17 @@ async def _open_transport(
     transport: AbstractAsyncContextManager[Any], serving: Serving
 ) -> AsyncGenerator[Link, None]:
     async with transport as opened:
-        read, write = opened
+        read, write = _ends_of(opened, transport)
         async with open_peer(join_ends(read, write), serving) as link:
             yield link
+
+
+def _ends_of(opened: object, transport: object) -> tuple[Channel, Channel]:
+    if isinstance(opened, Channel):
+        return opened, opened
+    match opened:
+        case (Channel() as read, Channel() as write):
+            return read, write
+        case _:
+            name = type(transport).__name__
+            raise wrong_kind(f"what {name} yielded", "a Channel or its two ends", opened)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         MessageHandlerFnT,
         SamplingFnT,
     )
-    from ._client import ConnectMode
+    from ._client_life import ConnectMode
     from ._connect import ClientOptions
     from ._extensions import ClientExtension
     from ._restart import RestartPolicy

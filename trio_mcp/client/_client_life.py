@@ -1,0 +1,220 @@
+"""The life of a client: what it is made of, opened and closed, and what it knows of its server."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+import attrs
+
+from trio_mcp._checks import check_flag, check_kind, check_whole, check_word
+from trio_mcp._rpc._block import GuardedBlock
+from trio_mcp.errors import LocalError, MCPError
+from trio_mcp.types import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from trio_mcp.types._revisions import LATEST_HANDSHAKE
+
+from ._arguments import check_options
+from ._cache import ResponseCache
+from ._cache_store import CacheConfig
+from ._extensions import Extensions
+from ._input_rounds import DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
+from ._negotiation import negotiate
+from ._roads import check_reopens, road_to
+from ._session import ClientSession
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+    from types import TracebackType
+
+    from trio_mcp.types import (
+        DiscoverResult,
+        Implementation,
+        LoggingLevel,
+        SamplingCapability,
+        ServerCapabilities,
+    )
+
+    from ._callbacks import (
+        ElicitationFnT,
+        ListRootsFnT,
+        LoggingFnT,
+        MessageHandlerFnT,
+        SamplingFnT,
+    )
+    from ._extensions import ClientExtension
+    from ._restart import MendingRoad, RestartPolicy
+
+ConnectMode = str
+"""``"auto"``, ``"legacy"``, or the name of a revision."""
+
+_MODES = ("auto", "legacy", *HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
+
+
+@attrs.define(eq=False)
+class LivingClient:
+    """A client from when it is made until it is closed, whatever it is used for; see `Client`."""
+
+    server: Any
+    raise_exceptions: bool = False
+    read_timeout_seconds: float | None = None
+    sampling_callback: SamplingFnT | None = None
+    sampling_capabilities: SamplingCapability | None = None
+    list_roots_callback: ListRootsFnT | None = None
+    logging_callback: LoggingFnT | None = None
+    log_level: LoggingLevel | None = None
+    message_handler: MessageHandlerFnT | None = None
+    client_info: Implementation | None = None
+    mode: ConnectMode = "auto"
+    prior_discover: DiscoverResult | None = None
+    elicitation_callback: ElicitationFnT | None = None
+    input_required_max_rounds: int = DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
+    extensions: Sequence[ClientExtension] | None = None
+    cache: CacheConfig | None = attrs.field(factory=CacheConfig)
+    ping_interval: float | None = attrs.field(default=None, kw_only=True)
+    restart: RestartPolicy | None = attrs.field(default=None, kw_only=True)
+    _session: ClientSession | None = attrs.field(default=None, init=False)
+    _block: GuardedBlock[ClientSession] | None = attrs.field(default=None, init=False)
+    _verdict: str | None = attrs.field(default=None, init=False)
+    _cache: ResponseCache | None = attrs.field(default=None, init=False)
+    _extensions: Extensions = attrs.field(factory=Extensions, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._check()
+        if self.extensions is not None:
+            self._extensions = Extensions.of(self.extensions)
+        if self.cache is not None:
+            self._cache = ResponseCache(self.cache)
+
+    def _check(self) -> None:
+        # It refuses what leads nowhere.
+        road_to(self.server)
+        check_flag("raise_exceptions", self.raise_exceptions)
+        check_word("mode", self.mode, _MODES)
+        check_whole("input_required_max_rounds", self.input_required_max_rounds, least=0)
+        check_options(attrs.asdict(self, recurse=False))
+        if self.restart is not None:
+            from ._restart import RestartPolicy  # noqa: PLC0415 - few want it
+
+            check_kind("restart", self.restart, RestartPolicy)
+            check_reopens(self.server)
+
+    async def __aenter__(self) -> Self:
+        if self._block is not None:
+            raise RuntimeError("This client is open already: use one Client per connection")
+        block = self._block = GuardedBlock("Client", self._open())
+        try:
+            self._session = await block.__aenter__()
+        except BaseException:
+            self._block = None
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        block = self._block
+        if block is None:
+            raise RuntimeError("This client is not open")
+        try:
+            return await block.__aexit__(exc_type, exc_val, exc_tb)  # noqa: ASYNC102 - bounded inside
+        finally:
+            if not block.is_open:
+                self._session = self._block = None
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncGenerator[ClientSession, None]:
+        road = road_to(self.server, raise_exceptions=self.raise_exceptions)
+        mending: MendingRoad | None = None
+        if self.restart is not None:
+            from ._restart import MendingRoad  # noqa: PLC0415 - few want it
+
+            road = mending = MendingRoad(road, self.restart, self._negotiate_again)
+        session = ClientSession(
+            read_timeout_seconds=self.read_timeout_seconds,
+            sampling_callback=self.sampling_callback,
+            elicitation_callback=self.elicitation_callback,
+            list_roots_callback=self.list_roots_callback,
+            logging_callback=self.logging_callback,
+            message_handler=self.message_handler,
+            client_info=self.client_info,
+            log_level=self.log_level,
+            sampling_capabilities=self.sampling_capabilities,
+            extensions={**self._extensions.settings} or None,
+            result_claims=self._extensions.claims,
+            notification_bindings=self._extensions.bindings,
+            ping_interval=self.ping_interval,
+            open_link=road,
+        )
+        if self._cache is not None:
+            session.on_notification(self._cache.notified)
+        async with session:
+            await negotiate(session, self._verdict or self.mode, self.prior_discover)
+            self._remember(session)
+            if mending is not None:
+                mending.establish()
+            yield session
+
+    async def _negotiate_again(self) -> None:
+        session = self.session
+        if self._verdict is not None:
+            try:
+                await negotiate(session, self._verdict)
+            except LocalError:
+                raise
+            except MCPError:
+                # It is another server than it was: whatever was known of it is void.
+                self._verdict = None
+        if self._verdict is None:
+            await negotiate(session, self.mode, self.prior_discover)
+            self._remember(session)
+        if self._cache is not None:
+            self._cache.forget_all()
+        session.reconnected()
+
+    def _remember(self, session: ClientSession) -> None:
+        # Versioning: the verdict about a server's era holds until it stops holding. Opening
+        # this client again asks an older server for nothing that it has not.
+        revision = session.revision
+        if self.mode == "auto" and revision is not None and revision.has_handshake:
+            self._verdict = "legacy" if revision == LATEST_HANDSHAKE else revision.version
+
+    # What is known of the server
+
+    @property
+    def session(self) -> ClientSession:
+        """The session below this client, for its raw verbs.
+
+        Raises:
+          RuntimeError: outside of ``async with``.
+
+        """
+        if self._session is None:
+            raise RuntimeError("Use the client inside `async with Client(...) as client:`")
+        return self._session
+
+    @property
+    def protocol_version(self) -> str:
+        """The revision that was agreed on."""
+        version = self.session.protocol_version
+        assert version is not None
+        return version
+
+    @property
+    def server_info(self) -> Implementation | None:
+        """Who the server says it is; a modern one need not say."""
+        return self.session.server_info
+
+    @property
+    def server_capabilities(self) -> ServerCapabilities:
+        """What the server can do."""
+        capabilities = self.session.server_capabilities
+        assert capabilities is not None
+        return capabilities
+
+    @property
+    def instructions(self) -> str | None:
+        """What the server says of its use, for a model."""
+        return self.session.instructions

@@ -1,0 +1,412 @@
+"""What a session and its server agree on, and how anything is said from then on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import attrs
+
+from trio_mcp._checks import (
+    check_callable,
+    check_class,
+    check_flag,
+    check_kind,
+    check_text,
+    check_word,
+)
+from trio_mcp._codec import DecodeError, decode, encode
+from trio_mcp._rpc._link import CallOptions
+from trio_mcp.errors import InvalidResponse
+from trio_mcp.types import (
+    HANDSHAKE_PROTOCOL_VERSIONS,
+    SERVER_INFO_META_KEY,
+    DiscoverResult,
+    Implementation,
+    InitializeResult,
+    Notification,
+    PaginatedRequestParams,
+    Request,
+    ServerCapabilities,
+    SubscriptionFilter,
+)
+from trio_mcp.types._base import WireModel
+from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision, revision_for
+
+from ._arguments import NOT_AGREED, check_timeout, meta_to_json
+from ._results import read_discovery, read_result, refuse_input
+from ._session_life import LivingSession
+
+if TYPE_CHECKING:
+    from trio_mcp._rpc._link import ProgressFn
+    from trio_mcp.types import (
+        ClientCapabilities,
+        ClientNotification,
+        ClientRequest,
+        InputRequiredResult,
+        RequestParamsMeta,
+    )
+    from trio_mcp.types._base import JsonObject
+
+    from ._declaration import Declaration
+    from ._serving import ClientServing, NotificationListener
+    from ._session_life import OpenLink
+
+ResultT = TypeVar("ResultT", bound="WireModel")
+
+# What a server may say that it has, by the names of its fields.
+_CAPABILITIES: Final = tuple(
+    field.name for field in attrs.fields(ServerCapabilities) if field.name != "extra"
+)
+
+DISCOVER_TIMEOUT_SECONDS: Final = 10.0
+"""How long a probe waits before it is taken that the server knows only ``initialize``."""
+
+
+class AgreedSession(LivingSession):
+    """A session that agrees with its server on a revision, and then says things in it.
+
+    Args:
+      open_link: And the others: see `LivingSession`.
+      declaration: What this client says of itself.
+
+    """
+
+    def __init__(
+        self,
+        open_link: OpenLink,
+        serving: ClientServing,
+        declaration: Declaration,
+        *,
+        read_timeout_seconds: float | None,
+        ping_interval: float | None,
+    ) -> None:
+        super().__init__(
+            open_link,
+            serving,
+            read_timeout_seconds=read_timeout_seconds,
+            ping_interval=ping_interval,
+        )
+        self._declaration = declaration
+        self._revision: Revision | None = None
+        self._envelope: JsonObject | None = None
+        self._initialize_result: InitializeResult | None = None
+        self._discover_result: DiscoverResult | None = None
+        self._is_assumed = False
+
+    # What is known of the server
+
+    @property
+    def revision(self) -> Revision | None:
+        """The revision that the session speaks; None before it is agreed on."""
+        return self._revision
+
+    @property
+    def protocol_version(self) -> str | None:
+        """The name of the revision that the session speaks."""
+        return None if self._revision is None else self._revision.version
+
+    @property
+    def initialize_result(self) -> InitializeResult | None:
+        """What an older server said of itself."""
+        return self._initialize_result
+
+    @property
+    def discover_result(self) -> DiscoverResult | None:
+        """What a modern server said of itself."""
+        return self._discover_result
+
+    @property
+    def server_info(self) -> Implementation | None:
+        """Who the server says it is; a modern one need not say."""
+        if self._initialize_result is not None:
+            return self._initialize_result.server_info
+        if self._discover_result is None:
+            return None
+        info: Any = (self._discover_result.meta or {}).get(SERVER_INFO_META_KEY)
+        if not isinstance(info, dict):
+            return None
+        try:
+            return decode(Implementation, info, LATEST_MODERN, where="serverInfo")
+        except DecodeError:
+            # It is for display only: a server that spells it wrong is no less usable.
+            return None
+
+    @property
+    def server_capabilities(self) -> ServerCapabilities | None:
+        """What the server can do."""
+        said = self._initialize_result or self._discover_result
+        return None if said is None else said.capabilities
+
+    @property
+    def instructions(self) -> str | None:
+        """What the server says of its use, for a model."""
+        said = self._initialize_result or self._discover_result
+        return None if said is None else said.instructions
+
+    @property
+    def client_capabilities(self) -> ClientCapabilities:
+        """What this client declares."""
+        return self._declaration.capabilities
+
+    # Agreeing on a revision
+
+    async def initialize(self, version: str = LATEST_HANDSHAKE.version) -> InitializeResult:
+        """Open a session of the older era (lifecycle).
+
+        Raises:
+          MCPError: if the server refused.
+          InvalidResponse: if it answered with a revision that this client does not speak.
+
+        """
+        result = await self.send_initialize(version)
+        answered = revision_for(str(result.get("protocolVersion")))
+        if answered is None or not answered.has_handshake:
+            raise InvalidResponse(
+                f"The server answered initialize with protocol version "
+                f"{result.get('protocolVersion')!r}, which this client does not speak; "
+                f"it asked for {version}"
+            )
+        return await self.complete_initialize(answered, result)
+
+    async def send_initialize(self, version: str) -> JsonObject:
+        """Send ``initialize`` and return what it answered, without acting on it."""
+        check_word("version", version, HANDSHAKE_PROTOCOL_VERSIONS)
+        revision = revision_for(version)
+        assert revision is not None
+        params: JsonObject = {
+            "protocolVersion": version,
+            "capabilities": self._declaration.capabilities_at(revision),
+            "clientInfo": encode(self._declaration.client_info, revision),
+        }
+        # The specification forbids to cancel `initialize`.
+        options = CallOptions(timeout=self._read_timeout_seconds, may_cancel=False)
+        return await self._require_link().request("initialize", params, options)
+
+    async def complete_initialize(
+        self, revision: Revision, result: JsonObject
+    ) -> InitializeResult:
+        """Adopt what ``initialize`` answered, and tell the server that this side is ready."""
+        read = refuse_input(
+            "initialize", read_result("initialize", result, InitializeResult, revision)
+        )
+        self.adopt(read)
+        await self._require_link().notify("notifications/initialized")
+        self._start_keep_alive()
+        return read
+
+    async def discover(self) -> DiscoverResult:
+        """Ask a modern server what it is and can do, and speak modern from now on."""
+        result = await self.send_discover(LATEST_MODERN.version)
+        read = read_discovery(result, LATEST_MODERN)
+        self.adopt(read)
+        return read
+
+    async def send_discover(self, version: str) -> JsonObject:
+        """Send ``server/discover`` at any version and return what it answered.
+
+        Raises:
+          MCPError: -32022 with the versions in its data, if the server does not speak it.
+          RequestTimeout: if no answer comes within ``read_timeout_seconds``, or within
+              `DISCOVER_TIMEOUT_SECONDS` where that is not set.
+
+        """
+        check_text("version", version)
+        timeout = self._read_timeout_seconds
+        options = CallOptions(
+            timeout=DISCOVER_TIMEOUT_SECONDS if timeout is None else timeout, may_cancel=False
+        )
+        params: JsonObject = {"_meta": self._declaration.envelope(version)}
+        return await self._require_link().request("server/discover", params, options)
+
+    def adopt(
+        self, result: InitializeResult | DiscoverResult, revision: Revision | None = None
+    ) -> None:
+        """Speak what a server is known to speak, without asking it.
+
+        Args:
+          result: What it answered, now or at another time.
+          revision: Which of the versions to speak; the newest of them when None.
+
+        Raises:
+          ValueError: if none of them is known.
+
+        """
+        check_kind("result", result, (InitializeResult, DiscoverResult))
+        if revision is not None:
+            check_kind("revision", revision, Revision)
+        if isinstance(result, InitializeResult):
+            revision = revision or revision_for(result.protocol_version)
+        else:
+            known = (revision_for(each) for each in result.supported_versions)
+            modern = [each for each in known if each is not None and each.is_modern]
+            revision = revision or max(modern, default=None)
+        if revision is None:
+            raise ValueError("adopt: the server speaks no version that this client knows")
+        self._initialize_result = result if isinstance(result, InitializeResult) else None
+        self._discover_result = result if isinstance(result, DiscoverResult) else None
+        self._is_assumed = False
+        self._revision = revision
+        self._envelope = (
+            self._declaration.envelope(revision.version) if revision.is_modern else None
+        )
+
+    def assume(self, revision: Revision) -> None:
+        """Speak a modern revision, without knowing anything else of the server."""
+        check_kind("revision", revision, Revision)
+        unknown = DiscoverResult(
+            supported_versions=[revision.version], capabilities=ServerCapabilities()
+        )
+        self.adopt(unknown, revision)
+        self._is_assumed = True
+
+    def may_offer(self, capability: str) -> bool:
+        """Whether the server may have something: it said so, or was never asked.
+
+        Args:
+          capability: ``tools``, ``prompts``, ``resources`` and the like.
+
+        """
+        check_word("capability", capability, _CAPABILITIES)
+        said = self.server_capabilities
+        return self._is_assumed or (said is not None and getattr(said, capability) is not None)
+
+    # Any message
+
+    async def send_request(
+        self,
+        request: ClientRequest,
+        result_type: type[ResultT],
+        request_read_timeout_seconds: float | None = None,
+        metadata: Any = None,
+        progress_callback: ProgressFn | None = None,
+    ) -> ResultT:
+        """Send any request and read its result into a type."""
+        del metadata
+        check_kind("request", request, Request)
+        check_class("result_type", result_type, WireModel)
+        revision = self._require_revision()
+        params = {} if request.params is None else encode(request.params, revision)
+        options = self._options(
+            "request_read_timeout_seconds", request_read_timeout_seconds, progress_callback
+        )
+        result = await self._ask(request.method, params, result_type, options)
+        return refuse_input(request.method, result)
+
+    async def send_notification(self, notification: ClientNotification) -> None:
+        """Send any notification."""
+        check_kind("notification", notification, Notification)
+        params = notification.params
+        await self._require_link().notify(
+            notification.method,
+            None if params is None else encode(params, self._require_revision()),
+        )
+
+    async def send_listen(
+        self, wanted: SubscriptionFilter, on_notification: NotificationListener
+    ) -> JsonObject:
+        """Subscribe to changes, and wait for the end of the subscription.
+
+        `listen` is the pleasant face on it.
+
+        Args:
+          wanted: Which changes.
+          on_notification: Called with each notification of the subscription, as
+              `on_notification` calls its listeners, after them.
+
+        Raises:
+          MCPError: if the server refused, or ended the subscription with an error.
+          ConnectionLost: if the connection ended first.
+
+        """
+        check_kind("wanted", wanted, SubscriptionFilter)
+        check_callable("on_notification", on_notification)
+        revision = self._require_revision()
+        params: JsonObject = {"notifications": encode(wanted, revision)}
+        if self._envelope is not None:
+            params["_meta"] = dict(self._envelope)
+        options = CallOptions(on_notification=on_notification)
+        return await self._require_link().request("subscriptions/listen", params, options)
+
+    # How they are sent
+
+    async def _list(
+        self, method: str, params: PaginatedRequestParams | None, result_type: type[ResultT]
+    ) -> ResultT:
+        if params is not None:
+            check_kind("params", params, PaginatedRequestParams)
+        json = {} if params is None else encode(params, self._require_revision())
+        result = await self._ask(method, json, result_type)
+        return refuse_input(method, result)
+
+    async def _complete(
+        self,
+        method: str,
+        params: JsonObject,
+        result_type: type[ResultT],
+        options: CallOptions | None = None,
+        meta: RequestParamsMeta | None = None,
+    ) -> ResultT:
+        return refuse_input(method, await self._ask(method, params, result_type, options, meta))
+
+    async def _ask(
+        self,
+        method: str,
+        params: JsonObject,
+        result_type: type[ResultT],
+        options: CallOptions | None = None,
+        meta: RequestParamsMeta | None = None,
+    ) -> ResultT | InputRequiredResult:
+        result = await self._send(method, params, options, meta)
+        return read_result(method, result, result_type, self._require_revision())
+
+    async def _send(
+        self,
+        method: str,
+        params: JsonObject,
+        options: CallOptions | None = None,
+        meta: RequestParamsMeta | None = None,
+    ) -> JsonObject:
+        self._require_revision()
+        link = self._require_link()
+        given = params.get("_meta") if meta is None else meta_to_json(meta)
+        if options is None:
+            options = CallOptions(timeout=self._read_timeout_seconds)
+        if link.mends:
+            # The next server may speak another revision.
+            await link.wait_usable(method, options.timeout)
+        if self._envelope is not None:
+            params["_meta"] = {**(given or {}), **self._envelope}
+        elif given:
+            params["_meta"] = given
+        return await link.request(method, params or None, options)
+
+    def _options(
+        self,
+        argument: str,
+        timeout: float | None,
+        progress_callback: ProgressFn | None,
+        *,
+        reset_timeout_on_progress: bool = False,
+        max_total_timeout: float | None = None,
+    ) -> CallOptions:
+        if timeout is None:
+            timeout = self._read_timeout_seconds
+        else:
+            check_timeout(argument, timeout)
+        if progress_callback is not None:
+            check_callable("progress_callback", progress_callback)
+        if max_total_timeout is not None:
+            check_timeout("max_total_timeout", max_total_timeout)
+        if reset_timeout_on_progress is not False:
+            check_flag("reset_timeout_on_progress", reset_timeout_on_progress)
+        return CallOptions(
+            on_progress=progress_callback,
+            timeout=timeout,
+            reset_timeout_on_progress=reset_timeout_on_progress,
+            max_total_timeout=max_total_timeout,
+        )
+
+    def _require_revision(self) -> Revision:
+        if self._revision is None:
+            raise RuntimeError(NOT_AGREED)
+        return self._revision

@@ -1,0 +1,150 @@
+"""The life of a session: opened once, listened to, left."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Self
+
+from trio_mcp._checks import check_callable
+from trio_mcp._rpc._block import GuardedBlock
+from trio_mcp._rpc._nursery import open_background_nursery
+
+from ._keep_alive import keep_alive
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+    from types import TracebackType
+
+    import trio
+
+    from trio_mcp._rpc._link import Link
+    from trio_mcp._rpc._service import Serving
+    from trio_mcp.errors import ConnectionLost
+
+    from ._serving import ClientServing, NotificationListener
+
+    OpenLink = Callable[[Serving], AbstractAsyncContextManager[Link]]
+
+
+class LivingSession:
+    """A session from when it is entered until it is left, whatever is said in it.
+
+    Args:
+      open_link: Opens the way to the server.
+      serving: Answers what the server asks, and takes what it tells.
+      read_timeout_seconds: How long each request may wait for its answer; None for no limit.
+      ping_interval: Seconds between signs of life of an older server; None for none.
+
+    """
+
+    def __init__(
+        self,
+        open_link: OpenLink,
+        serving: ClientServing,
+        *,
+        read_timeout_seconds: float | None,
+        ping_interval: float | None,
+    ) -> None:
+        self._open_link: OpenLink | None = open_link
+        self._serving = serving
+        self._read_timeout_seconds = read_timeout_seconds
+        self._ping_interval = ping_interval
+        self._reconnect_listeners: tuple[Callable[[], None], ...] = ()
+        self._block: GuardedBlock[Self] | None = None
+        self._nursery: trio.Nursery | None = None
+        self._link: Link | None = None
+
+    async def __aenter__(self) -> Self:
+        if self._open_link is None:
+            raise RuntimeError("This session was entered before; make a new one")
+        open_link, self._open_link = self._open_link, None
+        block = GuardedBlock("ClientSession", self._open(open_link))
+        await block.__aenter__()
+        self._block = block
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        if self._block is None:
+            raise RuntimeError("This session is not open")
+        return await self._block.__aexit__(exc_type, exc_val, exc_tb)  # noqa: ASYNC102 - bounded inside
+
+    @asynccontextmanager
+    async def _open(self, open_link: OpenLink) -> AsyncGenerator[Self, None]:
+        try:
+            async with open_link(self._serving) as self._link:
+                if self._ping_interval is None:
+                    yield self
+                    return
+                async with open_background_nursery() as self._nursery:
+                    yield self
+        finally:
+            self._serving.forget()
+
+    def _start_keep_alive(self) -> None:
+        if self._ping_interval is not None and self._nursery is not None:
+            # Once, also where this is a restarted server: it goes on with the next one.
+            nursery, self._nursery = self._nursery, None
+            nursery.start_soon(
+                keep_alive, self._require_link(), self._ping_interval, name="MCP keep-alive"
+            )
+
+    def _require_link(self) -> Link:
+        if self._link is None:
+            raise RuntimeError("Use the session inside `async with session:`")
+        return self._link
+
+    @property
+    def read_timeout_seconds(self) -> float | None:
+        """How long each request may wait for its answer; None for no limit."""
+        return self._read_timeout_seconds
+
+    @property
+    def mends(self) -> bool:
+        """Whether a lost connection comes back, since a restart policy is in force."""
+        return self._link is not None and self._link.mends
+
+    async def wait_lost(self) -> ConnectionLost:
+        """Wait until the connection has ended for good, and return how."""
+        return await self._require_link().wait_lost()
+
+    def on_notification(self, listener: NotificationListener) -> Callable[[], None]:
+        """Have a function called with each notification, as soon as it is read.
+
+        It sees the method and the params before any callback, subscription or waiting call
+        does. The task that reads the wire calls it: it must neither raise nor take long.
+
+        Returns:
+          What takes it back.
+
+        """
+        check_callable("listener", listener)
+        return self._serving.add_listener(listener)
+
+    def on_reconnect(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have a function called each time a restarted server takes over from a dead one.
+
+        It is called before any waiting call goes on, and must neither raise nor take long.
+
+        Returns:
+          What takes it back.
+
+        """
+        check_callable("listener", listener)
+        self._reconnect_listeners = (*self._reconnect_listeners, listener)
+
+        def remove() -> None:
+            self._reconnect_listeners = tuple(
+                each for each in self._reconnect_listeners if each is not listener
+            )
+
+        return remove
+
+    def reconnected(self) -> None:
+        """Tell those who asked that another server has taken over."""
+        for listener in self._reconnect_listeners:
+            listener()
