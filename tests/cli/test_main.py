@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -37,6 +38,24 @@ def test_every_command_has_help(command, cli):
     done = cli(command, "--help")
     assert done.status == 0
     assert f"trio-mcp {command}" in done.out
+
+
+TALKING = {
+    "list": ["[SERVER]..."],
+    "inspect": ["[SERVER]..."],
+    "call": ["[SERVER] NAME [KEY=VALUE]...", "--arguments"],
+    "read": ["[SERVER] URI"],
+    "prompt": ["[SERVER] NAME [KEY=VALUE]...", "--arguments"],
+}
+SHARED = ["--json", "--plain", "--wire", "--mode", "--timeout", "--env", "--cwd"]
+
+
+@pytest.mark.parametrize("command", TALKING)
+def test_commands_that_talk_to_a_server_have_the_same_options(command, cli):
+    usage, *own = TALKING[command]
+    shown = cli(command, "--help").out
+    assert f"trio-mcp {command} [OPTIONS] {usage}" in shown
+    assert re.findall(r"^│ (--\w+)", shown, re.MULTILINE) == [*own, *SHARED, "--help"]
 
 
 @pytest.mark.parametrize(

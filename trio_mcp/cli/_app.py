@@ -17,7 +17,7 @@ import typer
 
 from trio_mcp.cli._clean import one_line
 from trio_mcp.cli._mistakes import INTERRUPTED, Failure, interrupted
-from trio_mcp.cli._options import Cwd, Env, Json, Mode, Options, Plain, Timeout, Wire, read_env
+from trio_mcp.cli._options import Json, Options, Plain, takes_options
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError
 
 if TYPE_CHECKING:
@@ -120,114 +120,38 @@ def run(
 
 
 @app.command("list")
-def list_(
-    ctx: typer.Context,
-    words: Server = None,
-    json: Json = False,
-    plain: Plain = False,
-    wire: Wire = False,
-    mode: Mode = "auto",
-    timeout: Timeout = None,
-    env: Env = None,
-    cwd: Cwd = None,
-) -> Work:
+@takes_options(Server)
+def list_(options: Options) -> Work:
     """List tools, resources, resource templates and prompts."""
-    options = _options(ctx, words, env, json, plain, wire, mode, timeout, cwd)
     return _later("_talk", "list_offers", options)
 
 
 @app.command()
-def inspect(
-    ctx: typer.Context,
-    words: Server = None,
-    json: Json = False,
-    plain: Plain = False,
-    wire: Wire = False,
-    mode: Mode = "auto",
-    timeout: Timeout = None,
-    env: Env = None,
-    cwd: Cwd = None,
-) -> Work:
+@takes_options(Server)
+def inspect(options: Options) -> Work:
     """Report what a server is and offers, as JSON."""
-    options = _options(ctx, words, env, json, plain, wire, mode, timeout, cwd)
     return _later("_talk", "inspect_server", options)
 
 
 @app.command()
-def call(
-    ctx: typer.Context,
-    words: ServerAndCall = None,
-    arguments: Arguments = None,
-    json: Json = False,
-    plain: Plain = False,
-    wire: Wire = False,
-    mode: Mode = "auto",
-    timeout: Timeout = None,
-    env: Env = None,
-    cwd: Cwd = None,
-) -> Work:
+@takes_options(ServerAndCall)
+def call(options: Options, arguments: Arguments = None) -> Work:
     """Call a tool, show its progress, print its result. Status 1 if it failed."""
-    options = _options(ctx, words, env, json, plain, wire, mode, timeout, cwd)
     return _later("_talk", "call_tool", options, arguments)
 
 
 @app.command()
-def read(
-    ctx: typer.Context,
-    words: ServerAndUri = None,
-    json: Json = False,
-    plain: Plain = False,
-    wire: Wire = False,
-    mode: Mode = "auto",
-    timeout: Timeout = None,
-    env: Env = None,
-    cwd: Cwd = None,
-) -> Work:
+@takes_options(ServerAndUri)
+def read(options: Options) -> Work:
     """Read a resource, and print what it holds."""
-    options = _options(ctx, words, env, json, plain, wire, mode, timeout, cwd)
     return _later("_talk", "read_resource", options)
 
 
 @app.command()
-def prompt(
-    ctx: typer.Context,
-    words: ServerAndCall = None,
-    arguments: Arguments = None,
-    json: Json = False,
-    plain: Plain = False,
-    wire: Wire = False,
-    mode: Mode = "auto",
-    timeout: Timeout = None,
-    env: Env = None,
-    cwd: Cwd = None,
-) -> Work:
+@takes_options(ServerAndCall)
+def prompt(options: Options, arguments: Arguments = None) -> Work:
     """Fill in a prompt, and print its messages."""
-    options = _options(ctx, words, env, json, plain, wire, mode, timeout, cwd)
     return _later("_talk", "get_prompt", options, arguments)
-
-
-def _options(
-    ctx: typer.Context,
-    words: Sequence[str] | None,
-    env: Sequence[str] | None,
-    json: bool,
-    plain: bool,
-    wire: bool,
-    mode: str,
-    timeout: float | None,
-    cwd: str | None,
-) -> Options:
-    return Options(
-        words=tuple(words or ()),
-        command=ctx.obj,
-        json=json,
-        plain=plain,
-        wire=wire,
-        mode=mode,
-        timeout=timeout,
-        env=read_env(env),
-        cwd=cwd,
-    )
 
 
 def _say(exc: MCPError) -> str:

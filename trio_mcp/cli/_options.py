@@ -1,8 +1,13 @@
-"""The options that the commands share."""
+"""The options that the commands share.
+
+`read_options` has those of all commands that talk to a server, and `takes_options` gives them to
+a command.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+import inspect
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, TypeAlias, TypeVar
 
 import attrs
 import typer
@@ -10,7 +15,9 @@ import typer
 from trio_mcp.cli._mistakes import UsageMistake
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+T = TypeVar("T")
 
 Json: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON document, for programs.")
@@ -56,6 +63,69 @@ class Options:
     timeout: float | None = None
     env: dict[str, str] = attrs.field(factory=dict[str, str])
     cwd: str | None = None
+
+
+def read_options(
+    ctx: typer.Context,
+    words: list[str] | None = None,
+    *,
+    json: Json = False,
+    plain: Plain = False,
+    wire: Wire = False,
+    mode: Mode = "auto",
+    timeout: Timeout = None,
+    env: Env = None,
+    cwd: Cwd = None,
+) -> Options:
+    """Put together what a command was told.
+
+    Raises:
+      UsageMistake: if one of the variables for the server is none.
+
+    """
+    return Options(
+        words=tuple(words or ()),
+        command=ctx.obj,
+        json=json,
+        plain=plain,
+        wire=wire,
+        mode=mode,
+        timeout=timeout,
+        env=read_env(env),
+        cwd=cwd,
+    )
+
+
+_SHARED: Final = inspect.signature(read_options, eval_str=True).parameters
+
+
+def takes_options(
+    words: Any,
+) -> Callable[[Callable[Concatenate[Options, ...], T]], Callable[..., T]]:
+    """Give a command the options of `read_options`, which it gets as its first argument.
+
+    Args:
+      words: The annotation of its positional words, which say what they are in the help.
+
+    """
+
+    def decorate(command: Callable[Concatenate[Options, ...], T]) -> Callable[..., T]:
+        own = dict(list(inspect.signature(command, eval_str=True).parameters.items())[1:])
+
+        def run(**given: Any) -> T:
+            rest: Any = {name: given.pop(name) for name in own}
+            return command(read_options(**given), **rest)
+
+        ctx, first, *options = _SHARED.values()
+        # The order is that of the help. typer reads the signature, and the hints beside it.
+        parameters = [ctx, first.replace(annotation=words), *own.values(), *options]
+        parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+        vars(run)["__signature__"] = inspect.Signature(parameters)
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        return run
+
+    return decorate
 
 
 def read_env(pairs: Sequence[str] | None) -> dict[str, str]:

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
 def list_offers(options: Options) -> int:
     """Show tools, resources, templates and prompts."""
-    target, words = take_target(options)
-    _expect(words, "list takes a server and nothing else", most=0)
-    return _connected(target, options, _list)
+    return _connected(_only_target(options, "list"), options, _list)
 
 
 async def _list(client: Client, printer: Printer) -> int:
@@ -48,9 +46,7 @@ async def _list(client: Client, printer: Printer) -> int:
 
 def inspect_server(options: Options) -> int:
     """Report what a server is and offers, as JSON."""
-    target, words = take_target(options)
-    _expect(words, "inspect takes a server and nothing else", most=0)
-    return _connected(target, options, _inspect)
+    return _connected(_only_target(options, "inspect"), options, _inspect)
 
 
 async def _inspect(client: Client, printer: Printer) -> int:
@@ -169,6 +165,12 @@ def _error_to_json(exc: MCPError | Failure) -> JsonObject:
     if exc.data is not None:
         error["data"] = exc.data
     return error
+
+
+def _only_target(options: Options, command: str) -> StdioServerParameters:
+    target, words = take_target(options)
+    _expect(words, f"{command} takes a server and nothing else", most=0)
+    return target
 
 
 def _expect(words: list[str], usage: str, *, least: int = 0, most: int | None = None) -> None:
