@@ -41,20 +41,20 @@ def test_every_command_has_help(command, cli):
 
 
 TALKING = {
-    "list": ["[SERVER]..."],
-    "inspect": ["[SERVER]..."],
-    "call": ["[SERVER] NAME [KEY=VALUE]...", "--arguments"],
+    "list": ["[SERVER]"],
+    "inspect": ["[SERVER]"],
+    "call": ["[SERVER] NAME [KEY=VALUE]", "--arguments"],
     "read": ["[SERVER] URI"],
-    "prompt": ["[SERVER] NAME [KEY=VALUE]...", "--arguments"],
+    "prompt": ["[SERVER] NAME [KEY=VALUE]", "--arguments"],
 }
 SHARED = ["--json", "--plain", "--wire", "--mode", "--timeout", "--env", "--cwd"]
 
 
 @pytest.mark.parametrize("command", TALKING)
 def test_commands_that_talk_to_a_server_have_the_same_options(command, cli):
-    usage, *own = TALKING[command]
+    words, *own = TALKING[command]
     shown = cli(command, "--help").out
-    assert f"trio-mcp {command} [OPTIONS] {usage}" in shown
+    assert words in next(line for line in shown.splitlines() if "Usage:" in line)
     assert re.findall(r"^│ (--\w+)", shown, re.MULTILINE) == [*own, *SHARED, "--help"]
 
 
