@@ -152,10 +152,14 @@ class ServerServing(Serving):
         except MCPError as exc:
             if exchange.method == "initialize":
                 exchange.connection.forget_handshake()
-            worded = _in_words_of_its_era(exc, exchange)
-            if worded is exc:
+            other = _in_other_words(exc, exchange)
+            if other is None:
                 raise
-            raise worded from exc
+            try:
+                raise other from exc
+            finally:
+                # Its traceback refers to this frame: it would keep itself, and its request.
+                del other
         if exchange.method == "logging/setLevel":
             exchange.connection.log_level = exchange.params["level"]
         answer = self._finish(exchange, result)
@@ -283,12 +287,12 @@ def _apply_hint(answer: JsonObject, hint: CacheHint) -> None:
 def _error_of(exc: MCPServerError, exchange: Exchange) -> MCPError:
     if isinstance(exc, ResourceNotFoundError):
         not_found = MCPError(INVALID_PARAMS, str(exc), {"uri": exchange.params.get("uri")})
-        return _in_words_of_its_era(not_found, exchange)
+        return _in_other_words(not_found, exchange) or not_found
     return MCPError(INTERNAL_ERROR, str(exc))
 
 
-def _in_words_of_its_era(error: MCPError, exchange: Exchange) -> MCPError:
-    """Return an error as the revision of its request says it, or as it is.
+def _in_other_words(error: MCPError, exchange: Exchange) -> MCPError | None:
+    """Return an error as the revision of its request says it; None if that is as it is.
 
     Raises:
       RuntimeError: if the revision has no words for it, which is a defect of the handler.
@@ -302,7 +306,7 @@ def _in_words_of_its_era(error: MCPError, exchange: Exchange) -> MCPError:
         # Until 2025-11-25 a missing resource had a code of its own (resources, error handling).
         if _tells_of_a_missing_resource(error, exchange):
             return MCPError(RESOURCE_NOT_FOUND, error.message, error.data)
-        return error
+        return None
     # Both codes are history since 2026-07-28, and must not be sent any more (base, errors).
     if error.code == RESOURCE_NOT_FOUND:
         return MCPError(INVALID_PARAMS, error.message, error.data)
@@ -311,7 +315,7 @@ def _in_words_of_its_era(error: MCPError, exchange: Exchange) -> MCPError:
             f"{exchange.method}: the error {error.code} does not exist in revision "
             f"{exchange.accepted.revision}; ask by an InputRequiredResult"
         ) from error
-    return error
+    return None
 
 
 def _tells_of_a_missing_resource(error: MCPError, exchange: Exchange) -> bool:

@@ -207,14 +207,17 @@ def _run_in_own_context(handler: Coroutine[Any, Any, T]) -> Generator[Any, Any, 
     # Drives the handler's coroutine by hand, each step in a copy of the caller's context:
     # context variables that it sets are its own, as in a task of its own.
     context = contextvars.copy_context()
+    # What Trio sends in may be an exception. In a variable of this frame, which its traceback
+    # refers to, it would keep itself and all that the caller has.
+    given: list[Any] = []
     try:
         request = context.run(handler.send, None)
         while True:
             try:
-                value = yield request
+                given.append((yield request))
             except BaseException as exc:  # noqa: BLE001, ASYNC103 - handed on to the handler
                 request = context.run(handler.throw, exc)
             else:
-                request = context.run(handler.send, value)
+                request = context.run(handler.send, given.pop())
     except StopIteration as stop:
         return cast("T", stop.value)
