@@ -1,8 +1,9 @@
-"""What a form says of fields that the user left alone (elicitation, defaults)."""
+"""What a form says of fields that the user left alone, and of those that were filled in."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import logging
+from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp.types import ElicitResult
 from trio_mcp.types._base import is_object
@@ -10,11 +11,17 @@ from trio_mcp.types._base import is_object
 if TYPE_CHECKING:
     from trio_mcp.types import ElicitRequestParams, ErrorData
 
+logger: Final = logging.getLogger("trio_mcp.client")
+
 
 def with_defaults(
     params: ElicitRequestParams, answer: ElicitResult | ErrorData
 ) -> ElicitResult | ErrorData:
-    """Fill an accepted form's missing fields with the defaults that its schema names."""
+    """Fill an accepted form's missing fields with the defaults that its schema names.
+
+    An answer that does not fit the form is logged, without what the user wrote, and left to the
+    server to refuse: it is the one that knows what it asked for.
+    """
     schema: Any = getattr(params, "requested_schema", None)
     if not isinstance(answer, ElicitResult) or answer.action != "accept" or schema is None:
         return answer
@@ -27,4 +34,20 @@ def with_defaults(
         for name, field in properties.items()
         if name not in content and is_object(field) and "default" in field
     }
+    _check(schema, content)
     return answer.evolve(content=content)
+
+
+def _check(schema: Any, content: dict[str, Any]) -> None:
+    from trio_mcp._codec._schema import SchemaError, compile_validator  # noqa: PLC0415 - heavy
+
+    try:
+        violation = compile_validator(schema, trusted=False, where="the form").check(content)
+    except SchemaError as exc:
+        logger.warning("A form of the server cannot be used to check its answer: %s", exc)
+        return
+    if violation is not None:
+        logger.warning(
+            "The answer to an elicitation does not fit its form, at %s",
+            violation.path or "the top",
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 import trio
 
@@ -36,7 +36,10 @@ class InputRequiredRoundsExceededError(RuntimeError):
     def __init__(self, max_rounds: int) -> None:
         super().__init__(f"The server still needs input after {max_rounds} rounds")
         self.max_rounds = max_rounds
-        self.args = (max_rounds,)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int]]:
+        # Pickled by what it was made of, which is not what it says.
+        return type(self), (self.max_rounds,)
 
 
 def repeatable(

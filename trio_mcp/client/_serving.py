@@ -11,6 +11,7 @@ import attrs
 from trio_mcp._codec import DecodeError, decode, encode
 from trio_mcp._protocol._ladder import Accepted
 from trio_mcp._protocol._refusals import invalid_params, method_not_found
+from trio_mcp._protocol._sampling_turns import check_tool_turns
 from trio_mcp._rpc._service import Connection, Serving
 from trio_mcp.errors import InvalidResponse, MCPError
 from trio_mcp.types import ErrorData
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         CreateMessageRequestParams,
         ElicitRequestParams,
         InputResponse,
+        ListRootsResult,
     )
     from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
@@ -155,7 +157,7 @@ class ClientServing(Serving):
         callback = self._callback(method)
         answer: InputResponse | ErrorData
         if method == "roots/list":
-            answer = await callback(context)
+            answer = _checked_roots(await callback(context))
         elif method == "sampling/createMessage":
             self._check_sampling(params)
             answer = await callback(context, params)
@@ -181,6 +183,10 @@ class ClientServing(Serving):
             declared is None or declared.tools is None
         ):
             raise invalid_params("This client did not declare sampling.tools")
+        try:
+            check_tool_turns(params.messages)
+        except ValueError as exc:
+            raise invalid_params(f"Invalid params: {exc}") from exc
 
     def _check_elicitation(self, params: ElicitRequestParams) -> None:
         mode = params.mode or "form"
@@ -258,6 +264,13 @@ def _read(method: str, params: JsonObject, revision: Revision) -> Any:
         return decode(METHODS[method].params_type(), params, revision, where="params")
     except DecodeError as exc:
         raise invalid_params(f"Invalid params: {exc}") from exc
+
+
+def _checked_roots(answer: ListRootsResult | ErrorData) -> ListRootsResult | ErrorData:
+    for root in () if isinstance(answer, ErrorData) else answer.roots:
+        if not root.uri.startswith("file://"):
+            raise ValueError(f"list_roots_callback: a root is a file:// URI, got {root.uri!r:.80}")
+    return answer
 
 
 async def _tell(callbacks: Callbacks, method: str, params: Any) -> None:

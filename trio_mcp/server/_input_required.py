@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from trio_mcp._codec import decode, encode
+from trio_mcp._protocol._sampling_turns import check_tool_turns
 from trio_mcp._rpc._gather import run_all
 from trio_mcp.errors import MCPError
 from trio_mcp.types import (
@@ -40,7 +41,6 @@ from trio_mcp.types._revisions import LATEST_MODERN
 
 from ._elicitation_url import check_elicitation_url
 from ._registry import needs_input, read_params
-from ._sampling_turns import check_tool_turns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
