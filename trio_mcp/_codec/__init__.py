@@ -16,11 +16,16 @@ if TYPE_CHECKING:
     from ._envelope import Batch as Batch
     from ._envelope import Frame as Frame
     from ._envelope import Malformed as Malformed
+    from ._envelope import check_notification as check_notification
+    from ._envelope import check_request as check_request
+    from ._envelope import check_result as check_result
     from ._envelope import dump_lines as dump_lines
     from ._envelope import dump_message as dump_message
     from ._envelope import message_to_json as message_to_json
     from ._envelope import parse_frame as parse_frame
     from ._envelope import parse_message as parse_message
+    from ._envelope import printable as printable
+    from ._envelope import why_unwritable as why_unwritable
     from ._json import JsonError as JsonError
     from ._json import SharedArray as SharedArray
     from ._json import checked_copy as checked_copy
@@ -37,6 +42,9 @@ __all__ = [
     "LineSplitter",
     "Malformed",
     "SharedArray",
+    "check_notification",
+    "check_request",
+    "check_result",
     "checked_copy",
     "decode",
     "dump_lines",
@@ -47,7 +55,9 @@ __all__ = [
     "message_to_json",
     "parse_frame",
     "parse_message",
+    "printable",
     "unshared",
+    "why_unwritable",
 ]
 
 if not TYPE_CHECKING:
@@ -61,6 +71,9 @@ if not TYPE_CHECKING:
             "LineSplitter": "._lines",
             "Malformed": "._envelope",
             "SharedArray": "._json",
+            "check_notification": "._envelope",
+            "check_request": "._envelope",
+            "check_result": "._envelope",
             "checked_copy": "._json",
             "decode": "._converter",
             "dump_lines": "._envelope",
@@ -71,6 +84,8 @@ if not TYPE_CHECKING:
             "message_to_json": "._envelope",
             "parse_frame": "._envelope",
             "parse_message": "._envelope",
+            "printable": "._envelope",
             "unshared": "._json",
+            "why_unwritable": "._envelope",
         },
     )

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
 import attrs
 
-from trio_mcp._codec._json import JsonError, dumps, dumps_lines, is_balanced, loads
+from trio_mcp._codec._json import (
+    JsonError,
+    checked_copy,
+    dumps,
+    dumps_lines,
+    is_balanced,
+    loads,
+)
 from trio_mcp._codec._lines import KEPT
 from trio_mcp.types import (
     INVALID_REQUEST,
@@ -150,6 +157,82 @@ def dump_lines(messages: list[JSONRPCMessage]) -> bytes:
 
     """
     return dumps_lines([message_to_json(message) for message in messages])
+
+
+def why_unwritable(message: JSONRPCMessage) -> TypeError | ValueError | None:
+    """Say where a message holds what JSON cannot say; None if it can be written."""
+    return _why_unwritable(message_to_json(message))
+
+
+def check_request(method: str, params: JsonObject | None) -> None:
+    """Refuse a request that could not be written, before it is on its way.
+
+    Its numbers were checked where they were handed over: NaN is not looked for.
+
+    Raises:
+      TypeError, ValueError: with the method, the path and what is wrong there.
+
+    """
+    try:
+        dumps({"method": method, "params": params})
+    except (TypeError, ValueError):
+        _refuse_call(method, params)
+
+
+def check_notification(method: str, params: JsonObject | None) -> None:
+    """Refuse a notification that could not be written, before it is on its way.
+
+    Raises:
+      TypeError, ValueError: as `check_request`; also for a number that is not finite.
+
+    """
+    try:
+        written = dumps({"method": method, "params": params})
+    except (TypeError, ValueError):
+        _refuse_call(method, params)
+    else:
+        # The encoder takes NaN for null.
+        if b"null" in written:
+            _refuse_call(method, params)
+
+
+def _refuse_call(method: str, params: JsonObject | None) -> None:
+    why = _why_unwritable({"method": method, "params": params})
+    if why is not None:
+        raise type(why)(f"{printable(method)}: {why}") from None
+
+
+def check_result(result: JsonObject) -> None:
+    """Refuse a result that could not be written.
+
+    Raises:
+      TypeError, ValueError: with the path and what is wrong there.
+
+    """
+    answer: JsonObject = {"result": result}
+    try:
+        dumps(answer)
+    except (TypeError, ValueError):
+        why = _why_unwritable(answer)
+        if why is not None:
+            raise why from None
+        raise
+
+
+def printable(text: str) -> str:
+    """Escape what no encoding can express, so that a text can be shown and sent."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _why_unwritable(value: JsonObject) -> TypeError | ValueError | None:
+    try:
+        checked_copy(value, "")
+        dumps(value)
+    except TypeError as exc:
+        return TypeError(str(exc).removeprefix("."))
+    except ValueError as exc:
+        return ValueError(str(exc).removeprefix("."))
+    return None
 
 
 def _parse_call(value: JsonObject) -> JSONRPCRequest | JSONRPCNotification | Malformed:

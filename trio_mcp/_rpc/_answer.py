@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trio_mcp._codec import checked_copy
+from trio_mcp._codec import checked_copy, printable
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError
 from trio_mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCResponse
 
@@ -38,11 +38,14 @@ def error_for(exc: Exception, exchange: Exchange) -> ErrorData:
     is a defect: it is logged with its traceback, and the peer hears only that there was one.
     """
     if isinstance(exc, MCPError) and not isinstance(exc, LocalError):
+        message = printable(str(exc.message))
         try:
             checked_copy(exc.data, "error.data")
         except (TypeError, ValueError):
             _log(exc, exchange)
-            return ErrorData(code=exc.code, message=exc.message)
+            return ErrorData(code=exc.code, message=message)
+        if message != exc.message:
+            return ErrorData(code=exc.code, message=message, data=exc.data)
         return exc.error
     if isinstance(exc, ConnectionLost) and exchange.link is not None and exchange.link.lost:
         # The client has gone while the handler asked it something: nobody's defect.

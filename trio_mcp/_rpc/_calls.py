@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
+from trio_mcp._codec import printable
+
 if TYPE_CHECKING:
-    from trio_mcp.errors import MCPError
     from trio_mcp.types import RequestId
     from trio_mcp.types._base import JsonObject
 
@@ -41,7 +42,7 @@ class Call:
     limit: TimeLimit | None = None
     _task: trio.lowlevel.Task | None = None
     _result: JsonObject | None = None
-    _error: MCPError | None = None
+    _error: Exception | None = None
     _reports: deque[Report] = attrs.field(factory=lambda: deque(maxlen=MAX_LAG))
     _lost_reports: int = 0
 
@@ -58,15 +59,20 @@ class Call:
         self._result = result
         self._wake()
 
-    def failed(self, error: MCPError) -> None:
+    def failed(self, error: Exception) -> None:
         self._error = error
         self._wake()
+
+    def not_written(self, why: TypeError | ValueError) -> None:
+        """Learn that the request is no JSON, so that nothing was sent."""
+        self.failed(type(why)(f"{printable(self.method)}: {why}"))
 
     async def wait(self) -> JsonObject:
         """Wait for the answer, and run the progress callback meanwhile.
 
         Raises:
           MCPError: the error that answered, or that ended the connection.
+          TypeError, ValueError: if the request cannot be written as JSON.
 
         """
         while True:
@@ -85,7 +91,7 @@ class Call:
                 raise self._take_error()
             await self._park()
 
-    def _take_error(self) -> MCPError:
+    def _take_error(self) -> Exception:
         # An error that was raised refers to the frames it passed, and they to this call: were
         # it kept here, only the garbage collector could free the caller and its client.
         assert self._error is not None
@@ -131,7 +137,7 @@ def _is_number(value: object) -> bool:
 def cancel_reason(exc: BaseException) -> str:
     """Say why a call was abandoned, in words for the peer."""
     if isinstance(exc, trio.Cancelled):
-        return exc.reason or _SOURCES.get(exc.source, "cancelled")
+        return printable(exc.reason or "") or _SOURCES.get(exc.source, "cancelled")
     return "interrupted"
 
 

@@ -71,6 +71,7 @@ class Link(ABC):
           MCPError: if the peer answered with an error.
           ConnectionLost: if the connection ended before the answer.
           RequestTimeout: if ``options.timeout`` passed.
+          TypeError, ValueError: if it holds what JSON cannot say; the message has the path.
 
         Cancellation:
           A request that is still queued was never sent. Otherwise the peer is told to stop
@@ -121,5 +122,6 @@ class Link(ABC):
 
         Raises:
           ConnectionLost: if the connection has ended.
+          TypeError, ValueError: if it holds what JSON cannot say; the message has the path.
 
         """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
+from trio_mcp._codec import why_unwritable
 from trio_mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCResponse
 
 from ._nursery import finish_within
@@ -37,6 +38,7 @@ class Outgoing:
 
     message: JSONRPCMessage | None
     on_written: Callable[[], None] | None = None
+    on_failed: Callable[[TypeError | ValueError], None] | None = None
 
     def withdraw(self) -> bool:
         """Take the message back; False when the writer has it already."""
@@ -63,10 +65,21 @@ class Outbox:
     _room: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
 
     def put(
-        self, message: JSONRPCMessage, on_written: Callable[[], None] | None = None
+        self,
+        message: JSONRPCMessage,
+        on_written: Callable[[], None] | None = None,
+        on_failed: Callable[[TypeError | ValueError], None] | None = None,
     ) -> Outgoing:
-        """Queue a message behind those that wait already; `on_written` must not raise."""
-        outgoing = Outgoing(message, on_written)
+        """Queue a message behind those that wait already.
+
+        Args:
+          message: To be written.
+          on_written: Called when that was done; must not raise.
+          on_failed: Called instead, with the reason, if the message cannot be written as
+              JSON; must not raise.
+
+        """
+        outgoing = Outgoing(message, on_written, on_failed)
         self._queue.append(outgoing)
         if self._writer is not None:
             writer, self._writer = self._writer, None
@@ -123,21 +136,25 @@ class Outbox:
         await trio.lowlevel.wait_task_rescheduled(abort)
 
     async def _send_queued(self) -> None:
-        messages: list[JSONRPCMessage] = []
-        taken = list(self._queue)
+        taken = [each for each in self._queue if each.message is not None]
         self._queue.clear()
+        messages: list[JSONRPCMessage] = []
         for outgoing in taken:
-            if outgoing.message is not None:
-                messages.append(outgoing.message)
-                outgoing.message = None
-            else:
-                outgoing.on_written = None
+            assert outgoing.message is not None
+            messages.append(outgoing.message)
+            outgoing.message = None
         if messages:
             self._mid_frame = True
             try:
                 await self._channel.send(messages)
-            except (TypeError, ValueError):
-                await self._send_one_by_one(messages)
+            except (TypeError, ValueError) as exc:
+                # One of them is no JSON, so none was sent. It must not harm the others.
+                writable = _without_unwritable(taken, messages)
+                if writable is None:
+                    raise
+                logger.debug("Messages were held up by one that is no JSON: %s", exc)
+                if writable:
+                    await self._channel.send(writable)
             self._mid_frame = False
         for outgoing in taken:
             if outgoing.on_written is not None:
@@ -145,23 +162,38 @@ class Outbox:
         if self._room:
             self._room.unpark_all()
 
-    async def _send_one_by_one(self, messages: list[JSONRPCMessage]) -> None:
-        # One of them is no JSON, so none was sent. Almost all that user code hands over is
-        # checked before it gets here; what is not (a lone surrogate in a typed text) must
-        # not harm the others.
-        for message in messages:
-            try:
-                await self._channel.send([message])
-            except (TypeError, ValueError) as exc:
-                logger.error("A message cannot be written as JSON: %s", exc)  # noqa: TRY400
-                substitute = _substitute(message)
-                if substitute is not None:
-                    await self._channel.send([substitute])
+
+def _without_unwritable(
+    taken: list[Outgoing], messages: list[JSONRPCMessage]
+) -> list[JSONRPCMessage] | None:
+    """Tell those whose messages cannot be written; return the rest, None if that is all."""
+    writable: list[JSONRPCMessage] = []
+    failed = False
+    for outgoing, message in zip(taken, messages, strict=True):
+        why = why_unwritable(message)
+        if why is None:
+            writable.append(message)
+            continue
+        failed = True
+        substitute = _settle(outgoing, message, why)
+        if substitute is not None:
+            writable.append(substitute)
+    return writable if failed else None
 
 
-def _substitute(message: JSONRPCMessage) -> JSONRPCMessage | None:
-    # Whoever waits for an answer gets one.
+def _settle(
+    outgoing: Outgoing, message: JSONRPCMessage, why: TypeError | ValueError
+) -> JSONRPCMessage | None:
+    """Say that a message cannot be written, and return what is written in its place."""
+    if outgoing.on_failed is not None:
+        # It never went out, so it can still be withdrawn: nothing has to be cancelled.
+        outgoing.message = message
+        outgoing.on_written = None
+        outgoing.on_failed(why)
+        return None
+    logger.error("A message cannot be written as JSON: %s", why)
     if isinstance(message, (JSONRPCResponse, JSONRPCError)):
+        # Whoever waits for an answer gets one.
         error = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
         return JSONRPCError(id=message.id, error=error)
     return None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from trio_mcp._codec import Batch, Malformed
+from trio_mcp._codec import Batch, Malformed, check_notification
 from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._protocol._refusals import duplicate_id, server_busy
 from trio_mcp._protocol._subscriptions import subscription_id_of
@@ -136,12 +136,12 @@ class Peer(Link):
         self._calls.open(call.id, call)
         request = JSONRPCRequest(id=call.id, method=method, params=params)
         if options.timeout is None:
-            call.outgoing = self._outbox.put(request)
+            call.outgoing = self._outbox.put(request, None, call.not_written)
             return await self._wait(call)
         with trio.CancelScope() as scope:
             call.limit = TimeLimit(options, scope)
             call.limit.arm()
-            call.outgoing = self._outbox.put(request, call.limit.start)
+            call.outgoing = self._outbox.put(request, call.limit.start, call.not_written)
             return await self._wait(call)
         raise RequestTimeout(f"{method}: no answer within {options.timeout:g} s")
 
@@ -172,6 +172,7 @@ class Peer(Link):
             await self._outbox.wait_room()
         if self._mute is not None:
             raise self._mute.again()
+        check_notification(method, params)
         self._outbox.put(JSONRPCNotification(method=method, params=params))
 
     async def _report(self, method: str, params: JsonObject | None) -> None:
@@ -536,5 +537,6 @@ def _loss(exc: BaseException) -> ConnectionLost:
         lost = ConnectionLost("The connection was closed on this side")
     else:
         lost = ConnectionLost(f"Connection closed: {exc or 'it broke'}")
-    lost.__cause__ = exc
+    # Without its traceback, which refers to the reader, and so would keep it and all it serves.
+    lost.__cause__ = exc.with_traceback(None)
     return lost

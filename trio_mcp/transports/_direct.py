@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import trio
 
-from trio_mcp._codec import checked_copy, unshared
+from trio_mcp._codec import check_notification, check_request, check_result, checked_copy, unshared
 from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._protocol._refusals import method_not_found
 from trio_mcp._rpc._answer import error_for
@@ -66,6 +66,7 @@ class DirectLink(Link):
         """See `Link.request`. A cancelled caller waits for the handler's clean-up."""
         await trio.lowlevel.checkpoint_if_cancelled()
         serving, connection = self._reach(self._target)
+        check_request(method, params)
         request_id = self._open.next_id()
         if options.on_progress is not None:
             params = {} if params is None else params
@@ -104,7 +105,7 @@ class DirectLink(Link):
                 result = await _run_in_own_context(serving.handle(exchange))
                 if not self._closed:
                     await trio.lowlevel.cancel_shielded_checkpoint()
-                    return unshared(result)
+                    return _handed_over(result)
         except Exception as exc:
             if serving.raise_exceptions and not isinstance(exc, MCPError):
                 raise
@@ -121,13 +122,16 @@ class DirectLink(Link):
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         """See `Link.notify`. What it asks of user code has run when this returns."""
         await trio.lowlevel.checkpoint()
-        await _deliver(self._reach(self._target), method, params)
+        target = self._reach(self._target)
+        check_notification(method, params)
+        await _deliver(target, method, params)
 
     async def _report(
         self, options: CallOptions, limit: TimeLimit, method: str, params: JsonObject | None
     ) -> None:
         # What a handler says about its request goes to the one who made it.
         await trio.lowlevel.checkpoint()
+        check_notification(method, params)
         if method == "notifications/progress" and options.on_progress is not None:
             report = None if params is None else read_progress(params)
             if report is not None:
@@ -192,6 +196,22 @@ async def _deliver(
     callback = serving.notified(connection, method, _copy(params))
     if callback is not None:
         await run_logged(callback)
+
+
+def _handed_over(result: JsonObject) -> JsonObject:
+    """Give a result to the caller, if a wire would carry it.
+
+    Raises:
+      ValueError: with the path of what JSON cannot say.
+
+    """
+    whole = unshared(result)
+    if whole is result:
+        check_result(result)
+    else:
+        # What was shared has just been through the encoder.
+        check_result({name: each for name, each in result.items() if each is whole[name]})
+    return whole
 
 
 def _copy(params: JsonObject | None) -> JsonObject:

@@ -184,20 +184,23 @@ class MemoryChannel(Channel):
         if self._as_text:
             return parse_frame(dump_message(message))
         if isinstance(message, JSONRPCResponse):
-            return JSONRPCResponse(id=message.id, result=_copy_object(message.result, "result"))
+            return JSONRPCResponse(id=message.id, result=_copy_member(result=message.result))
         if isinstance(message, JSONRPCError):
-            data = checked_copy(message.error.data, "error.data")
+            checked_copy(message.error.message, "message.error.message")
+            data = _copy_member(error={"data": message.error.data})["data"]
             error = ErrorData(code=message.error.code, message=message.error.message, data=data)
             return JSONRPCError(id=message.id, error=error)
+        checked_copy(message.method, "message.method")
         if message.params is None:
             return message
-        params = _copy_object(message.params, "params")
+        params = _copy_member(params=message.params)
         if isinstance(message, JSONRPCRequest):
             return JSONRPCRequest(id=message.id, method=message.method, params=params)
         return JSONRPCNotification(method=message.method, params=params)
 
 
-def _copy_object(value: JsonObject, where: str) -> JsonObject:
-    copied: JsonObject = checked_copy(value, where)
+def _copy_member(**member: JsonObject) -> JsonObject:
+    # Inside of its message, so that the depth counts as it does in a text.
+    (copied,) = checked_copy(member, "message").values()
     assert copied.__class__ is dict
     return copied
