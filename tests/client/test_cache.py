@@ -46,6 +46,7 @@ async def fetch(
     return await kept.fetch(method, params or {}, revision, mode, ask)
 
 
+@pytest.mark.req("R-299", "R-303")
 async def test_a_result_is_fresh_until_its_time_has_passed(autojump_clock):
     kept, ask = cache(), Asked(ttl_ms=1000)
     first = await fetch(kept, ask)
@@ -56,6 +57,7 @@ async def test_a_result_is_fresh_until_its_time_has_passed(autojump_clock):
     assert ask.count == 2
 
 
+@pytest.mark.req("R-298")
 async def test_no_time_is_stale_at_once(autojump_clock):
     kept, ask = cache(), Asked(ttl_ms=0)
     await fetch(kept, ask)
@@ -71,6 +73,7 @@ async def test_no_result_is_kept_longer_than_a_day(autojump_clock):
     assert ask.count == 2
 
 
+@pytest.mark.req("R-296")
 async def test_every_page_uri_and_revision_is_kept_apart(autojump_clock):
     kept, ask = cache(), Asked()
     await fetch(kept, ask, {"cursor": "a"})
@@ -254,6 +257,7 @@ async def test_an_error_is_everybodys_own_and_not_kept(autojump_clock, error):
 # Stores that several share
 
 
+@pytest.mark.req("R-306")
 async def test_private_results_are_their_users_and_public_ones_only_shared_when_asked(
     autojump_clock,
 ):
@@ -269,6 +273,7 @@ async def test_private_results_are_their_users_and_public_ones_only_shared_when_
         assert ask.count == asked, scope
 
 
+@pytest.mark.req("R-306")
 async def test_clients_of_one_user_and_server_share_and_others_do_not(autojump_clock):
     store, ask = InMemoryResponseCacheStore(), Asked(scope="private")
     for target in ("s", "s", "t", None, None):
