@@ -6,8 +6,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-import trio
-
+from trio_mcp._rpc._interrupt import run_until_interrupt
 from trio_mcp.cli._load import load_server
 from trio_mcp.cli._mistakes import UsageMistake, interrupted
 from trio_mcp.cli._target import split_object
@@ -21,10 +20,7 @@ LATER: Final = ("streamable-http", "sse", "websocket")
 
 
 def serve_file(target: str, transport: str) -> int:
-    """Serve the server of ``FILE[:object]`` until its client goes.
-
-    Ctrl-C is `KeyboardInterrupt` here and not a cancellation from outside: only that ends a
-    handler that never comes to a checkpoint.
+    """Serve the server of ``FILE[:object]`` until its client goes, or until Ctrl-C.
 
     Raises:
       UsageMistake: if there is no such server or transport.
@@ -43,16 +39,7 @@ def serve_file(target: str, transport: str) -> int:
     if sys.stdin.isatty():
         hint = "this terminal is its client: one JSON-RPC message a line, Ctrl-D ends"
         print(f"{lowlevel.name}: {hint}", file=sys.stderr)
-    try:
-        trio.run(_serve, lowlevel)
-    except KeyboardInterrupt:
-        return interrupted()
-    except BaseExceptionGroup as group:
-        _, others = group.split(KeyboardInterrupt)
-        if others is not None:
-            raise
-        return interrupted()
-    return 0
+    return interrupted() if run_until_interrupt(_serve, lowlevel) else 0
 
 
 async def _serve(server: Server[Any]) -> None:

@@ -6,9 +6,8 @@ import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, get_args
 
-import trio
-
 from trio_mcp._checks import check_word
+from trio_mcp._rpc._interrupt import run_until_interrupt
 from trio_mcp._rpc._service import Service
 from trio_mcp.server import RequestStateBoundary, RequestStateSecurity, Server
 
@@ -302,15 +301,7 @@ class MCPServer(
         if kwargs:
             raise TypeError(f"The transport 'stdio' has no option {next(iter(kwargs))!r}")
         self._write_log()
-        try:
-            trio.run(self.run_stdio_async)
-        except KeyboardInterrupt:
-            # Ctrl-C is how a person ends a server in a terminal; the lifespan has been left.
-            return
-        except BaseExceptionGroup as group:
-            _, others = group.split(KeyboardInterrupt)
-            if others is not None:
-                raise
+        run_until_interrupt(self.run_stdio_async)
 
     async def run_stdio_async(self) -> None:
         """Serve stdin and stdout until stdin ends.
