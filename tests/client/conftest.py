@@ -119,3 +119,43 @@ def connect():
             raise failure
 
     return connect
+
+
+class _CancelAtStep(trio.abc.Instrument):
+    """Cancels a scope before the n-th step that any task takes from now on."""
+
+    def __init__(self, scope, step):
+        self.scope = scope
+        self.left = step
+
+    def before_task_step(self, task):
+        self.left -= 1
+        if not self.left:
+            self.scope.cancel()
+
+
+@pytest.fixture
+def cancel_at_each_step():
+    """Run something again and again, cancelled one step (of any task) later each time.
+
+    After each run `check` is awaited with what the run returned, or None where it was cancelled.
+    Gives how many runs were cancelled.
+    """
+
+    async def cancel_at_each_step(run, check):
+        step = 0
+        while True:
+            step += 1
+            result = None
+            with trio.CancelScope() as scope:
+                instrument = _CancelAtStep(scope, step)
+                trio.lowlevel.add_instrument(instrument)
+                try:
+                    result = await run()
+                finally:
+                    trio.lowlevel.remove_instrument(instrument)
+            await check(result)
+            if not scope.cancelled_caught:
+                return step - 1
+
+    return cancel_at_each_step

@@ -6,12 +6,14 @@ import gc
 import os
 import subprocess
 import sys
+import weakref
 from contextlib import asynccontextmanager
 
 import pytest
 import trio
 import trio.testing
 
+from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.client import connect
 from trio_mcp.errors import ConnectionLost, MCPError
 from trio_mcp.mcpserver import MCPServer
@@ -218,6 +220,148 @@ async def test_closing_is_bounded(autojump_clock):
         await client.aclose()
         assert trio.current_time() - began == pytest.approx(10)
         assert client.closed
+
+
+async def test_a_nursery_that_is_cancelled_does_not_wait_for_a_silent_server(
+    autojump_clock, script
+):
+    near, far = open_memory_channel_pair()
+    errors = []
+
+    async def connect_elsewhere(owner):
+        with pytest.raises(ConnectionLost, match="The nursery was cancelled before") as caught:
+            await connect(owner, near)
+        errors.append(caught.value)
+
+    async with trio.open_nursery() as outer:
+        outer.start_soon(script(server__discover=script.SILENCE).run, far)
+        async with trio.open_nursery() as owner:
+            outer.start_soon(connect_elsewhere, owner)
+            await trio.sleep(1)
+            owner.cancel_scope.cancel()
+        assert trio.current_time() == pytest.approx(1)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(errors) == 1
+        with pytest.raises(RuntimeError, match="closed"):
+            await connect(owner, near)
+        outer.cancel_scope.cancel()
+
+
+def counting(opened):
+    @asynccontextmanager
+    async def lifespan(server):
+        opened.append(server)
+        try:
+            yield {}
+        finally:
+            opened.remove(server)
+
+    mcp = MCPServer("counted", lifespan=lifespan)
+    mcp.add_tool(lambda: "done", name="do")
+    return mcp
+
+
+@asynccontextmanager
+async def over_channel(server):
+    near, far = open_memory_channel_pair(as_text=True)
+    async with open_background_nursery() as nursery:
+        nursery.start_soon(server._lowlevel_server.run, far)
+        yield near
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("road", ["direct", "channel"])
+async def test_everything_may_be_cancelled_at_every_step(
+    autojump_clock, cancel_at_each_step, mode, road, caplog
+):
+    opened = []
+    server = counting(opened)
+
+    async def run():
+        way = server if road == "direct" else over_channel(server)
+        client = await connect(nursery, way, mode=mode)
+        try:
+            await client.call_tool("do")
+        finally:
+            await client.aclose()
+            assert client.closed
+        return "done"
+
+    async def check(result):
+        assert opened == []
+        await trio.testing.wait_all_tasks_blocked()
+        assert not nursery.child_tasks
+        assert not nursery.cancel_scope.cancel_called
+
+    async with trio.open_nursery() as nursery:
+        assert await cancel_at_each_step(run, check) > (5 if road == "direct" else 40)
+    assert caplog.text == ""
+
+
+async def test_one_of_those_who_close_hears_what_failed(autojump_clock, caplog):
+    @asynccontextmanager
+    async def lifespan(server):
+        yield {}
+        await trio.sleep(1)
+        raise OSError("disk full")
+
+    results = []
+
+    async def close(client):
+        try:
+            await client.aclose()
+            results.append("closed")
+        except OSError as exc:
+            results.append(str(exc))
+
+    async with trio.open_nursery() as nursery:
+        client = await connect(nursery, MCPServer("leaving", lifespan=lifespan))
+        async with trio.open_nursery() as closers:
+            for _ in range(3):
+                closers.start_soon(close, client)
+        assert client.closed
+    assert sorted(results) == ["closed", "closed", "disk full"]
+    assert caplog.text == ""
+
+
+async def test_what_fails_while_a_cancelled_connect_is_taken_back_is_logged(
+    autojump_clock, script, caplog
+):
+    class Leaving:
+        async def __aenter__(self):
+            self.near, self.far = open_memory_channel_pair()
+            return self.near
+
+        async def __aexit__(self, *exc_info):
+            raise OSError("disk full")
+
+    async with trio.open_nursery() as nursery:
+        with trio.move_on_after(1) as scope:
+            await connect(nursery, Leaving())
+        assert scope.cancelled_caught
+        assert "Closing a connection failed" in caplog.text
+        assert not nursery.child_tasks
+
+
+async def test_nothing_of_a_closed_or_failed_handle_is_left_for_the_garbage_collector(script):
+    async def use():
+        async with trio.open_nursery() as nursery:
+            client = await connect(nursery, counting([]))
+            await client.call_tool("do")
+            await client.aclose()
+            with pytest.raises(ConnectionLost):
+                await client.call_tool("do")
+            with pytest.raises(ConnectionLost, match="command not found"):
+                await connect(nursery, StdioServerParameters(command="no-such-command-here"))
+        return weakref.ref(client)
+
+    await use()
+    gc.collect()
+    gc.disable()
+    try:
+        assert (await use())() is None
+    finally:
+        gc.enable()
 
 
 def test_guarded_from_a_program_no_traceback_at_the_end():

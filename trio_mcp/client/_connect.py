@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import logging
-from contextlib import AsyncExitStack
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack, final
 
 import attrs
@@ -16,7 +15,7 @@ from trio_mcp.errors import ConnectionLost
 from ._client import Client
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
     from types import TracebackType
 
     from trio_mcp.types import (
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
         MessageHandlerFnT,
         SamplingFnT,
     )
-    from ._client import ConnectMode
+    from ._client_life import ConnectMode
     from ._extensions import ClientExtension
     from ._restart import RestartPolicy
     from ._session import ClientSession
@@ -82,8 +81,9 @@ async def connect(
         ...
         await client.aclose()
 
-    The nursery owns the connection: where it is cancelled, the connection is closed, and until
-    the connection is closed the nursery waits. It never sees an exception of it.
+    The nursery owns the connection from the first moment: where it is cancelled, the connection
+    is closed, and until the connection is closed the nursery waits. It never sees an exception
+    of it.
 
     Args:
       nursery: Runs the connection.
@@ -96,13 +96,18 @@ async def connect(
     Raises:
       MCPError: if there is no connection to be had; whatever entering a `Client` raises is
           raised here, and nothing is left open.
+      ConnectionLost: also if the nursery was cancelled meanwhile.
 
     Cancellation:
-      Nothing is left open.
+      Nothing is left open, unless what closes it takes longer than `FORCED_CLOSE_TIMEOUT`
+      seconds; then the nursery alone waits for that.
 
     """
+    # Not by `nursery.start`: that would run the connection under the caller's scopes until it is
+    # open, so that a nursery that is cancelled would have to wait for a server that is silent.
     client = ConnectedClient(server, **options)
-    await nursery.start(client.run, name="MCP client")
+    nursery.start_soon(client.run, name="MCP client")
+    await client.wait_open()
     return client
 
 
@@ -119,10 +124,14 @@ class ConnectedClient(Client):
 
     _leaving: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
     _forced: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
+    _is_open: bool = attrs.field(default=False, init=False)
+    _settled: trio.Event = attrs.field(factory=trio.Event, init=False)
+    """It is open, or will never be."""
     _closed: trio.Event = attrs.field(factory=trio.Event, init=False)
     _lost: ConnectionLost | None = attrs.field(default=None, init=False)
     _error: Exception | None = attrs.field(default=None, init=False)
-    _closers: int = attrs.field(default=0, init=False)
+    """For one of those who wait, and are to raise it."""
+    _waiting: int = attrs.field(default=0, init=False)
 
     @property
     def session(self) -> ClientSession:
@@ -160,23 +169,21 @@ class ConnectedClient(Client):
           most `FORCED_CLOSE_TIMEOUT` under a cancellation.
 
         """
-        self._lost = self._lost or ConnectionLost("The connection was closed on this side")
+        self._lost = self._lost or _closed_here()
         self._leaving.cancel(reason="aclose() was called")
-        self._closers += 1
-        try:
+        with self._hearing_errors():
             with finish_within(CLOSE_TIMEOUT):
                 await self._closed.wait()
             if not self._closed.is_set():
                 logger.warning("A connection was not closed within %g s", CLOSE_TIMEOUT)
-                self._forced.cancel(reason="closing took too long")
-                with finish_within(FORCED_CLOSE_TIMEOUT):
-                    await self._closed.wait()
-        finally:
-            self._closers -= 1
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+                await self._force("closing took too long")
+        self._raise_error()
         await trio.lowlevel.checkpoint()
+
+    async def _force(self, reason: str) -> None:
+        self._forced.cancel(reason=reason)
+        with finish_within(FORCED_CLOSE_TIMEOUT):
+            await self._closed.wait()
 
     async def __aenter__(self) -> Self:
         await trio.lowlevel.checkpoint()
@@ -190,37 +197,91 @@ class ConnectedClient(Client):
     ) -> None:
         await self.aclose()  # noqa: ASYNC102 - bounded inside
 
-    async def run(self, *, task_status: trio.TaskStatus[None]) -> None:  # noqa: ASYNC114 - only `connect` starts it
+    async def run(self) -> None:
         """Be connected until `aclose`, or until the server ends the connection."""
-        started = False
         try:
             with self._forced:
                 await Client.__aenter__(self)
-                started = True
-                task_status.started()
+                self._is_open = True
+                self._settled.set()
                 await self._stay_and_leave()
-        except Exception as exc:
-            if not started:
-                raise
+        except Exception as exc:  # noqa: BLE001 - it is told to those who wait, or logged
             self._failed(exc)
         finally:
-            self._lost = self._lost or ConnectionLost("The connection was closed on this side")
+            self._lost = self._lost or _closed_here()
             self._closed.set()
+            self._settled.set()
+
+    async def wait_open(self) -> None:
+        """Wait until `run` has opened the connection.
+
+        Raises:
+          Exception: what opening it raised.
+          ConnectionLost: if `run` was cancelled before.
+
+        Cancellation:
+          `run` is cancelled, and waited for.
+
+        """
+        with self._hearing_errors():
+            try:
+                await self._settled.wait()
+            except BaseException:
+                await self._force("connect() was cancelled")  # noqa: ASYNC102 - bounded inside
+                raise
+        if not self._is_open:
+            self._raise_error()
+            raise ConnectionLost("The nursery was cancelled before the connection was open")
 
     async def _stay_and_leave(self) -> None:
         assert self._session is not None
-        async with AsyncExitStack() as stack:
-            stack.push_async_exit(functools.partial(Client.__aexit__, self))
+        try:
             with self._leaving:
                 self._lost = self._lost or await self._session.wait_lost()
+        except BaseException as exc:
+            # No `AsyncExitStack`: one that is left by an exception keeps it, and itself.
+            if not await Client.__aexit__(self, type(exc), exc, exc.__traceback__):  # noqa: ASYNC102 - bounded inside
+                raise
+        else:
+            await Client.__aexit__(self, None, None, None)
+
+    @contextmanager
+    def _hearing_errors(self) -> Generator[None, None, None]:
+        """Somebody waits, and will raise what goes wrong."""
+        self._waiting += 1
+        try:
+            yield
+        except BaseException:
+            error, self._error = self._error, None
+            if error is not None:
+                _log(error)
+            raise
+        finally:
+            self._waiting -= 1
 
     def _failed(self, error: Exception) -> None:
-        if self._closers:
+        if self._waiting:
             self._error = error
         else:
-            logger.error("Closing a connection failed", exc_info=error)
+            _log(error)
+
+    def _raise_error(self) -> None:
+        error, self._error = self._error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # its traceback refers to this frame
 
     def _why_closed(self) -> ConnectionLost:
         if self._lost is None:
             return ConnectionLost("This connection is not open yet")
         return self._lost.again()
+
+
+def _closed_here() -> ConnectionLost:
+    return ConnectionLost("The connection was closed on this side")
+
+
+def _log(error: Exception) -> None:
+    logger.error("Closing a connection failed", exc_info=error)

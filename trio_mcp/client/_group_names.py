@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 import attrs
 
 from trio_mcp.errors import MCPError
-from trio_mcp.types import INVALID_PARAMS, Implementation
+from trio_mcp.types import INVALID_PARAMS, Implementation, Prompt, Resource, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from trio_mcp.types import Prompt, Resource, Tool
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     ComponentNameHook: TypeAlias = Callable[[str, Implementation], str]
 
-T = TypeVar("T")
+ThingT = TypeVar("ThingT", Tool, Resource, Prompt)
+OwnerT = TypeVar("OwnerT")
 
 CollisionPolicy: TypeAlias = Literal["prefix", "refuse"]
 
@@ -26,91 +25,121 @@ _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 @attrs.frozen
-class Offer:
-    """What one server offers, as it lists it."""
+class NamePolicy:
+    """How common names are made.
 
-    tools: Sequence[Tool] = ()
-    resources: Sequence[Resource] = ()
-    prompts: Sequence[Prompt] = ()
+    Attributes:
+      hook: Makes the common name of a thing from its own, and from who its server is.
+      on_collision: What becomes of a name that another server has.
+
+    """
+
+    hook: ComponentNameHook | None = None
+    on_collision: CollisionPolicy = "prefix"
+
+    def name_for(self, own_name: str, info: Implementation) -> str:
+        """Make the name that is wanted for a thing.
+
+        Raises:
+          TypeError: if the hook returned no name. What it raises leaves as it is.
+
+        """
+        if self.hook is None:
+            return own_name
+        name: Any = self.hook(own_name, info)
+        if not isinstance(name, str) or not name:
+            raise TypeError(
+                f"component_name_hook has to return a name, and returned {name!r} for "
+                f"{own_name!r} of the server {info.name!r}"
+            )
+        return name
 
 
-@attrs.frozen
-class Named(Generic[T]):
-    """One thing of one server."""
-
-    owner: object
-    value: T
-
-
-class Names(Generic[T]):
-    """Things of one kind, of many servers, by a name that each has for itself."""
+class Names(Generic[OwnerT, ThingT]):
+    """Things of one kind, of many owners, by a name that each has for itself."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._by_name: dict[str, Named[T]] = {}
+        # In the order in which the owners came, and within each in that of its list.
+        self._by_owner: dict[OwnerT, Mapping[str, ThingT]] = {}
+        self._owner_of: dict[str, OwnerT] = {}
 
     def plan(
-        self,
-        owner: object,
-        things: Sequence[tuple[str, T]],
-        info: Implementation,
-        hook: ComponentNameHook | None,
-        policy: CollisionPolicy,
-    ) -> dict[str, Named[T]]:
+        self, owner: OwnerT, things: Sequence[ThingT], info: Implementation, policy: NamePolicy
+    ) -> Mapping[str, ThingT]:
         """Find names for what a server offers. Nothing changes.
+
+        What had a name before keeps it, so that nobody who was told it is led astray.
 
         Args:
           owner: Stands for the server.
-          things: With their own names.
+          things: All that it lists, of this kind.
           info: Who the server says it is.
-          hook: Makes the common name of the own one.
-          policy: What to do where that is taken.
+          policy: How names are made.
 
         Raises:
-          MCPError: if it is taken, and the policy refuses.
+          MCPError: if a name is taken by another server, and the policy refuses.
 
         """
-        taken = {name for name, named in self._by_name.items() if named.owner is not owner}
-        planned: dict[str, Named[T]] = {}
-        for own_name, thing in things:
-            name = own_name if hook is None else hook(own_name, info)
-            if name in taken or name in planned:
-                if policy == "refuse":
+        kept = self._kept_names(owner, things)
+        reserved = {name for name, other in self._owner_of.items() if other is not owner}
+        others = frozenset(reserved)
+        reserved.update(name for name in kept if name is not None)
+        planned: dict[str, ThingT] = {}
+        for thing, known in zip(things, kept, strict=True):
+            name = known
+            if name is None:
+                name = policy.name_for(thing.name, info)
+                if name in others and policy.on_collision == "refuse":
                     raise MCPError(
                         INVALID_PARAMS,
                         f"Two servers of the group have a {self._kind} {name!r}; the second one "
                         f"is {info.name!r}",
                     )
-                name = _distinct(name, info, lambda name: name in taken or name in planned)
-            planned[name] = Named(owner, thing)
+                if name in reserved:
+                    name = _distinct(name, info, reserved)
+                reserved.add(name)
+            planned[name] = thing
         return planned
 
-    def replace(self, owner: object, planned: Mapping[str, Named[T]]) -> None:
+    def _kept_names(self, owner: OwnerT, things: Iterable[ThingT]) -> list[str | None]:
+        # By the things' own names; several of one name (resources may) keep theirs in order.
+        before: dict[str, list[str]] = {}
+        for name, thing in self._by_owner.get(owner, {}).items():
+            before.setdefault(thing.name, []).append(name)
+        return [names.pop(0) if (names := before.get(thing.name)) else None for thing in things]
+
+    def replace(self, owner: OwnerT, planned: Mapping[str, ThingT]) -> None:
         """Put planned names in place of those that the server had."""
-        self.remove(owner)
-        self._by_name.update(planned)
+        for name in self._by_owner.get(owner, ()):
+            del self._owner_of[name]
+        self._by_owner[owner] = planned
+        self._owner_of.update(dict.fromkeys(planned, owner))
 
-    def remove(self, owner: object) -> list[str]:
+    def remove(self, owner: OwnerT) -> Collection[str]:
         """Take away all names of a server, and return them."""
-        gone = [name for name, named in self._by_name.items() if named.owner is owner]
+        gone = self._by_owner.pop(owner, {})
         for name in gone:
-            del self._by_name[name]
-        return gone
+            del self._owner_of[name]
+        return gone.keys()
 
-    def get(self, name: str) -> Named[T] | None:
-        """Find a thing."""
-        return self._by_name.get(name)
+    def get(self, name: str) -> tuple[OwnerT, ThingT] | None:
+        """Find a thing, and whose it is."""
+        owner = self._owner_of.get(name)
+        return None if owner is None else (owner, self._by_owner[owner][name])
 
-    def values(self) -> dict[str, T]:
+    def values(self) -> dict[str, ThingT]:
         """Return a copy: name to thing."""
-        return {name: named.value for name, named in self._by_name.items()}
+        return {
+            name: thing for things in self._by_owner.values() for name, thing in things.items()
+        }
 
 
-def _distinct(name: str, info: Implementation, is_taken: Callable[[str], bool]) -> str:
+def _distinct(name: str, info: Implementation, reserved: Collection[str]) -> str:
     prefix = _NOT_IN_NAMES.sub("_", info.name).strip("_") or "server"
     candidate = f"{prefix}_{name}"
     number = 2
-    while is_taken(candidate):
+    while candidate in reserved:
         candidate = f"{prefix}_{number}_{name}"
         number += 1
     return candidate

@@ -1,0 +1,619 @@
+"""Groups in trouble: closed, cancelled and left by their servers at any moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp.client import ClientSession, ClientSessionGroup, ClientSessionParameters
+from trio_mcp.errors import ConnectionLost, MCPError, RequestTimeout
+from trio_mcp.mcpserver import MCPServer
+from trio_mcp.server import Server
+from trio_mcp.transports import StdioServerParameters, open_memory_channel_pair
+from trio_mcp.types import Implementation
+
+BOTH_ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="the processes of this one are read from /proc"
+)
+PAGE = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+
+def children():
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            state, parent = (process / "stat").read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if int(parent) == os.getpid() and state != "Z":
+            found.add(int(process.name))
+    return found
+
+
+class Servers:
+    """Servers of this process, and how many of them are connected at the moment."""
+
+    def __init__(self):
+        self.connected = []
+
+    def make(self, name, *tools, **options):
+        @asynccontextmanager
+        async def lifespan(server):
+            self.connected.append(name)
+            try:
+                yield {}
+            finally:
+                self.connected.remove(name)
+
+        mcp = MCPServer(name, lifespan=lifespan, **options)
+        for tool in tools:
+            mcp.add_tool(lambda: "done", name=tool)
+
+        @mcp.tool(name=f"{name}_waits")
+        async def wait() -> str:
+            await trio.sleep_forever()
+
+        return mcp
+
+
+@pytest.fixture
+def servers():
+    return Servers()
+
+
+@asynccontextmanager
+async def reaching(*scripts):
+    """Run scripts; gives the near end of the wire of each."""
+    pairs = [open_memory_channel_pair() for _ in scripts]
+    failure = None
+    async with trio.open_nursery() as nursery:
+        for script, (_, far) in zip(scripts, pairs, strict=True):
+            nursery.start_soon(script.run, far)
+        try:
+            yield [near for near, _ in pairs]
+        except Exception as exc:  # noqa: BLE001 - raised again below
+            failure = exc
+        nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+@asynccontextmanager
+async def over_channel(server):
+    """Reach a server as if it were in another process, in JSON text."""
+    near, far = open_memory_channel_pair(as_text=True)
+    async with open_background_nursery() as nursery:
+        nursery.start_soon(server._lowlevel_server.run, far)
+        yield near
+
+
+@pytest.fixture
+def silent(script):
+    return lambda: script(server__discover=script.SILENCE, initialize=script.SILENCE)
+
+
+# Closed while servers come
+
+
+async def test_closing_does_not_wait_for_those_who_are_about_to_join(autojump_clock, silent):
+    async with reaching(silent(), silent()) as wires:
+        errors = []
+
+        async def join(group, wire):
+            with pytest.raises(ConnectionLost, match="The group was closed") as caught:
+                await group.connect_to_server(wire)
+            errors.append(caught.value)
+
+        async with trio.open_nursery() as nursery, ClientSessionGroup() as group:
+            for wire in wires:
+                nursery.start_soon(join, group, wire)
+            await trio.sleep(1)
+        assert trio.current_time() == pytest.approx(1)
+        assert len(errors) == 2
+
+
+async def test_closing_while_many_connect_closes_those_that_are_ready(
+    autojump_clock, silent, servers
+):
+    async with reaching(silent()) as [wire], trio.open_nursery() as nursery:
+        outcomes = []
+
+        async def join(group):
+            outcomes.extend(await group.connect_all([servers.make("quick"), wire]))
+
+        async with ClientSessionGroup() as group:
+            nursery.start_soon(join, group)
+            await trio.sleep(1)
+            assert servers.connected == ["quick"]
+        await trio.testing.wait_all_tasks_blocked()
+        assert servers.connected == []
+        assert [str(each.error) for each in outcomes] == ["The group was closed on this side"] * 2
+        assert trio.current_time() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("what", ["list", "call", "refresh"])
+async def test_closing_ends_whatever_waits_for_a_server(
+    autojump_clock, script, discovery, servers, what
+):
+    answers = {"tools__list": script.SILENCE} if what == "list" else {"tools__list": listing("x")}
+    server = script(server__discover=discovery, tools__call=script.SILENCE, **answers)
+
+    async def wait(group, wire):
+        await {
+            "list": lambda: group.connect_to_server(wire),
+            "call": lambda: group.call_tool("x"),
+            "refresh": lambda: group.refresh(group.sessions[0]),
+        }[what]()
+
+    async def wait_and_hear(group, wire):
+        with pytest.raises(ConnectionLost):
+            await wait(group, wire)
+
+    async with reaching(server) as [wire], trio.open_nursery() as nursery:
+        async with ClientSessionGroup() as group:
+            if what != "list":
+                await group.connect_to_server(wire)
+                server.answers["tools/list"] = script.SILENCE
+            nursery.start_soon(wait_and_hear, group, wire)
+            await trio.testing.wait_all_tasks_blocked()
+        assert group.sessions == []
+    assert trio.current_time() < 1
+
+
+def listing(*names):
+    return {**PAGE, "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names]}
+
+
+async def test_a_closed_group_says_so():
+    async with ClientSessionGroup() as group:
+        await group.connect_to_server(Servers().make("a", "x"))
+    with pytest.raises(ConnectionLost, match="The group was closed on this side"):
+        await group.call_tool("x")
+    for verb in (group.connect_to_server, group.connect_all):
+        with pytest.raises(RuntimeError, match="Use the group inside"):
+            await verb([])
+    with pytest.raises(RuntimeError, match="Use the group inside"):
+        await ClientSessionGroup().call_tool("x")
+
+
+# Cancelled at every step
+
+
+@BOTH_ERAS
+@pytest.mark.parametrize("road", ["direct", "channel"])
+async def test_connecting_may_be_cancelled_at_every_step(
+    autojump_clock, cancel_at_each_step, servers, mode, road
+):
+    async with ClientSessionGroup() as group:
+        await group.connect_to_server(servers.make("old", "x"))
+
+        async def run():
+            server = servers.make("new", "y")
+            return await group.connect_to_server(
+                server if road == "direct" else over_channel(server),
+                ClientSessionParameters(mode=mode),
+            )
+
+        async def check(session):
+            if session is None:
+                assert servers.connected == ["old"]
+                assert "y" not in group.tools
+                assert len(group.sessions) == 1
+                await trio.testing.wait_all_tasks_blocked()
+                assert len(group._membership._nursery.child_tasks) == 2
+            else:
+                assert set(group.tools) == {"x", "old_waits", "y", "new_waits"}
+
+        assert await cancel_at_each_step(run, check) > (2 if road == "direct" else 20)
+    assert servers.connected == []
+
+
+@BOTH_ERAS
+async def test_connecting_many_may_be_cancelled_at_every_step(
+    autojump_clock, cancel_at_each_step, servers, mode
+):
+    parameters = ClientSessionParameters(mode=mode)
+
+    async def run():
+        wire, _nobody = open_memory_channel_pair()
+        return await group.connect_all(
+            [servers.make("a", "x"), wire, over_channel(servers.make("b", "x"))],
+            parameters,
+            connect_timeout=5,
+        )
+
+    async def check(outcomes):
+        if outcomes is None:
+            assert (servers.connected, group.sessions, group.tools) == ([], [], {})
+        else:
+            assert [type(each.error) for each in outcomes] == [
+                type(None),
+                RequestTimeout,
+                type(None),
+            ]
+            assert sorted(servers.connected) == ["a", "b"]
+
+    async with ClientSessionGroup() as group:
+        assert await cancel_at_each_step(run, check) > 20
+    assert servers.connected == []
+
+
+@BOTH_ERAS
+async def test_disconnecting_and_leaving_may_be_cancelled_at_every_step(
+    autojump_clock, cancel_at_each_step, servers, mode
+):
+    parameters = ClientSessionParameters(mode=mode)
+
+    async def run():
+        async with ClientSessionGroup() as group:
+            session = await group.connect_to_server(servers.make("a", "x"), parameters)
+            await group.connect_to_server(servers.make("b", "y"), parameters)
+            await group.disconnect_from_server(session)
+            assert servers.connected == ["b"]
+            await group.refresh(group.sessions[0])
+            await group.call_tool("y")
+        return "done"
+
+    async def check(result):
+        assert servers.connected == []
+        await trio.testing.wait_all_tasks_blocked()
+        assert not trio.lowlevel.current_task().child_nurseries
+
+    before = trio.lowlevel.current_statistics().tasks_living
+    assert await cancel_at_each_step(run, check) > 20
+    assert trio.lowlevel.current_statistics().tasks_living == before
+
+
+async def test_a_disconnect_that_is_cancelled_has_happened(
+    autojump_clock, cancel_at_each_step, servers
+):
+    async with ClientSessionGroup() as group:
+
+        async def run():
+            await group.disconnect_from_server(group.sessions[0])
+            return "done"
+
+        async def check(result):
+            assert (servers.connected, group.sessions) == ([], [])
+            await group.connect_to_server(servers.make("a"))
+
+        await group.connect_to_server(servers.make("a"))
+        assert await cancel_at_each_step(run, check) > 0
+
+
+# Servers that come to grief
+
+
+async def test_one_that_dies_before_the_others_are_ready_does_not_join(
+    autojump_clock, script, discovery, silent, servers
+):
+    mortal = script(server__discover=discovery, tools__list=listing("x"))
+    async with (
+        reaching(mortal, silent()) as [wire, never],
+        trio.open_nursery() as nursery,
+        ClientSessionGroup() as group,
+    ):
+
+        @nursery.start_soon
+        async def die():
+            await trio.sleep(2)
+            await mortal.channel.aclose()
+
+        outcomes = await group.connect_all(
+            [wire, never, servers.make("a", "y")], connect_timeout=5
+        )
+        assert [type(each.error) for each in outcomes] == [
+            ConnectionLost,
+            RequestTimeout,
+            type(None),
+        ]
+        assert set(group.tools) == {"y", "a_waits"}
+
+
+async def test_those_who_call_one_that_is_let_go_are_told_and_nobody_else(servers):
+    async with ClientSessionGroup() as group, trio.open_nursery() as nursery:
+        gone = await group.connect_to_server(servers.make("a"))
+        await group.connect_to_server(servers.make("b", "y"))
+        errors = []
+
+        async def call():
+            with pytest.raises(ConnectionLost) as caught:
+                await group.call_tool("a_waits")
+            errors.append(str(caught.value))
+
+        for _ in range(10):
+            nursery.start_soon(call)
+        with trio.CancelScope() as scope:
+            nursery.start_soon(call_within, group, "b_waits", scope)
+            await trio.testing.wait_all_tasks_blocked()
+            await group.disconnect_from_server(gone)
+            await trio.testing.wait_all_tasks_blocked()
+            assert errors == ["The connection was closed on this side"] * 10
+            assert (await group.call_tool("y")).content[0].text == "done"
+        # The other one's caller still waits.
+        assert not scope.cancel_called
+        nursery.cancel_scope.cancel()
+
+
+async def call_within(group, tool, scope):
+    try:
+        await group.call_tool(tool)
+    except Exception:
+        scope.cancel()
+        raise
+
+
+async def test_a_hook_that_fails_when_a_server_is_listed_anew_ends_nothing(
+    autojump_clock, script, initialized, servers, caplog
+):
+    def hook(name, info):
+        if name == "bad":
+            raise KeyError(name)
+        return name
+
+    server = script(initialize=initialized(), tools__list=listing("good"))
+    async with reaching(server) as [wire], ClientSessionGroup(None, hook) as group:
+        session = await group.connect_to_server(wire, ClientSessionParameters(mode="legacy"))
+        await group.connect_to_server(servers.make("a", "y"))
+        server.answers["tools/list"] = listing("good", "bad")
+        await server.tell("notifications/tools/list_changed")
+        await trio.sleep(1)
+        assert set(group.tools) == {"good", "y", "a_waits"}
+        assert "What the server scripted lists anew could not be named" in caplog.text
+        with pytest.raises(KeyError):
+            await group.refresh(session)
+        # Later changes are followed as before.
+        server.answers["tools/list"] = listing("better")
+        await server.tell("notifications/tools/list_changed")
+        await trio.sleep(1)
+        assert set(group.tools) == {"better", "y", "a_waits"}
+
+
+async def test_a_list_that_cannot_be_read_anew_leaves_the_one_before(
+    autojump_clock, script, initialized, caplog
+):
+    server = script(initialize=initialized(), tools__list=listing("x"))
+    async with reaching(server) as [wire], ClientSessionGroup() as group:
+        await group.connect_to_server(wire, ClientSessionParameters(mode="legacy"))
+        server.answers["tools/list"] = MCPError(-32603, "disk full")
+        await server.tell("notifications/tools/list_changed")
+        await trio.sleep(1)
+        assert set(group.tools) == {"x"}
+        assert "could not be listed anew: disk full" in caplog.text
+
+
+async def test_an_answer_that_was_overtaken_changes_nothing(autojump_clock, script, discovery):
+    class Slow(script):
+        late = None
+
+        async def answer(self, request):
+            if request.method == "tools/list" and self.late is None and len(self.methods) > 2:
+                self.late = request
+            else:
+                await super().answer(request)
+
+    server = Slow(server__discover=discovery, tools__list=listing("x"))
+    async with reaching(server) as [wire], ClientSessionGroup() as group:
+        session = await group.connect_to_server(wire)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(group.refresh, session)
+            await trio.testing.wait_all_tasks_blocked()
+            server.answers["tools/list"] = listing("newer")
+            await group.refresh(session)
+            assert set(group.tools) == {"newer"}
+            server.answers["tools/list"] = listing("older")
+            await server.answer(server.late)
+        assert set(group.tools) == {"newer"}
+
+
+@pytest.mark.case("C036")
+async def test_fifty_changes_after_every_listing_cost_a_handful_of_listings(
+    autojump_clock, script, initialized
+):
+    class Careless(script):
+        async def answer(self, request):
+            await super().answer(request)
+            if request.method == "tools/list":
+                for _ in range(50):
+                    await self.tell("notifications/tools/list_changed")
+
+    server = Careless(initialize=initialized(), tools__list=listing("x"))
+    async with reaching(server) as [wire], ClientSessionGroup() as group:
+        await group.connect_to_server(wire, ClientSessionParameters(mode="legacy"))
+        await trio.sleep(10)
+        assert 2 <= server.methods.count("tools/list") <= 9
+
+
+@pytest.mark.case("C036")
+async def test_a_burst_costs_one_listing_and_one_more(autojump_clock, script, initialized):
+    server = script(initialize=initialized(), tools__list=listing("x"))
+    async with reaching(server) as [wire], ClientSessionGroup() as group:
+        await group.connect_to_server(wire, ClientSessionParameters(mode="legacy"))
+        for _ in range(2):
+            for _ in range(100):
+                await server.tell("notifications/tools/list_changed")
+        await trio.sleep(10)
+        assert server.methods.count("tools/list") - 1 <= 2
+
+
+async def test_a_session_has_to_have_agreed_on_a_revision():
+    near, _ = open_memory_channel_pair()
+    async with ClientSession(near) as session, ClientSessionGroup() as group:
+        with pytest.raises(RuntimeError, match=r"Call discover\(\) or initialize\(\)"):
+            await group.connect_with_session(Implementation(name="a", version="1"), session)
+        assert group.sessions == []
+
+
+# Processes
+
+RUN = """
+from trio_mcp.transports import stdio_server
+
+async def main():
+    async with stdio_server() as channel:
+        await server.run(channel)
+
+trio.run(main)
+"""
+FAILING = (
+    """
+import sys, trio
+from trio_mcp.server import Server
+from trio_mcp.types import ListToolsResult, Tool
+
+async def list_tools(ctx, params):
+    if sys.argv[1] == "list":
+        raise ValueError("no list")
+    if sys.argv[1] in ("timeout", "cancelled", "closed"):
+        await trio.sleep_forever()
+    return ListToolsResult(tools=[Tool(name=sys.argv[1], input_schema={"type": "object"})])
+
+server = Server("failing", on_list_tools=list_tools)
+"""
+    + RUN
+)
+
+
+def failing(way):
+    return StdioServerParameters(command=sys.executable, args=["-c", FAILING, way])
+
+
+def hook_that_may_fail(name, info):
+    if name == "hook":
+        raise KeyError(name)
+    return name
+
+
+@needs_proc
+@pytest.mark.case("C017")
+@pytest.mark.parametrize(
+    ("way", "error"),
+    [
+        ("refused", MCPError),
+        ("hook", KeyError),
+        ("list", MCPError),
+        ("timeout", RequestTimeout),
+        ("cancelled", trio.TooSlowError),
+    ],
+)
+async def test_whatever_keeps_a_server_out_leaves_no_process(way, error, servers):
+    async def join(group):
+        if way == "timeout":
+            [outcome] = await group.connect_all([failing(way)], connect_timeout=1)
+            raise outcome.error
+        if way == "cancelled":
+            with trio.fail_after(1):
+                await group.connect_to_server(failing(way))
+        await group.connect_to_server(failing(way))
+
+    async with ClientSessionGroup(None, hook_that_may_fail, on_collision="refuse") as group:
+        await group.connect_to_server(servers.make("first", "refused"))
+        with pytest.raises(error):
+            await join(group)
+        # It is gone when the exception leaves, not some time later.
+        assert children() == set()
+        assert len(group.sessions) == 1
+        assert (await group.call_tool("refused")).content[0].text == "done"
+
+
+@needs_proc
+@pytest.mark.case("C017")
+async def test_a_group_that_closes_leaves_no_process_of_those_who_were_about_to_join():
+    async def join(group):
+        with pytest.raises(ConnectionLost, match="The group was closed"):
+            await group.connect_to_server(failing("closed"))
+
+    async with trio.open_nursery() as nursery, ClientSessionGroup() as group:
+        nursery.start_soon(join, group)
+        while not children():  # noqa: ASYNC110 - nothing tells when a process begins
+            await trio.sleep(0.01)
+    assert children() == set()
+
+
+EMPTY = (
+    """
+import trio
+from trio_mcp.server import Server
+server = Server("empty")
+"""
+    + RUN
+)
+
+
+@needs_proc
+@pytest.mark.case("C018")
+@BOTH_ERAS
+async def test_letting_an_empty_server_go_ends_its_process(mode):
+    parameters = StdioServerParameters(command=sys.executable, args=["-c", EMPTY])
+    async with ClientSessionGroup() as group:
+        session = await group.connect_to_server(parameters, ClientSessionParameters(mode=mode))
+        assert group.sessions == [session]
+        assert (group.tools, group.resources, group.prompts) == ({}, {}, {})
+        assert len(children()) == 1
+        await group.disconnect_from_server(session)
+        assert group.sessions == []
+        assert children() == set()
+
+
+STUBBORN = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+from trio_mcp.mcpserver import MCPServer
+try:
+    MCPServer("stubborn").run("stdio")
+finally:
+    while True:
+        time.sleep(60)
+"""
+
+
+@needs_proc
+@pytest.mark.limit(30)
+async def test_servers_that_refuse_to_die_are_killed_at_the_same_time():
+    parameters = StdioServerParameters(command=sys.executable, args=["-c", STUBBORN])
+    with trio.CancelScope() as scope:
+        async with ClientSessionGroup() as group:
+            outcomes = await group.connect_all([parameters] * 3)
+            assert [each.error for each in outcomes] == [None] * 3
+            assert len(children()) == 3
+            began = trio.current_time()
+            scope.cancel()
+    assert children() == set()
+    assert trio.current_time() - began < 8
+
+
+@needs_proc
+async def test_a_server_that_is_killed_while_it_is_let_go_or_called_harms_nobody(servers):
+    program = "from trio_mcp.mcpserver import MCPServer\nMCPServer('x').run('stdio')"
+    parameters = StdioServerParameters(command=sys.executable, args=["-c", program])
+    async with ClientSessionGroup() as group:
+        await group.connect_to_server(servers.make("a", "y"))
+        for _ in range(3):
+            session = await group.connect_to_server(parameters)
+            [pid] = children()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(group.disconnect_from_server, session)
+                os.kill(pid, signal.SIGKILL)
+            assert len(group.sessions) == 1
+        assert (await group.call_tool("y")).content[0].text == "done"
+    assert children() == set()
+
+
+async def test_empty_servers_of_this_process_may_come_and_go_in_numbers():
+    async with ClientSessionGroup() as group:
+        for _ in range(20):
+            outcomes = await group.connect_all([Server("empty") for _ in range(10)])
+            async with trio.open_nursery() as nursery:
+                for each in outcomes:
+                    nursery.start_soon(group.disconnect_from_server, each.session)
+        await trio.testing.wait_all_tasks_blocked()
+        assert not group._membership._nursery.child_tasks

@@ -1,0 +1,240 @@
+"""One server of a group: how it joins, what it offers, and what becomes of it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import trio
+
+from trio_mcp._protocol._subscriptions import (
+    Pacing,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ToolsListChanged,
+    read_event,
+)
+from trio_mcp.errors import ConnectionLost, LocalError, MCPError, RequestTimeout
+from trio_mcp.types import METHOD_NOT_FOUND, Implementation, PaginatedRequestParams
+
+from ._connect import ConnectedClient, connect
+from ._group_catalog import Offer
+from ._pages import Pages
+from ._server_parameters import (
+    ClientSessionParameters,
+    SseServerParameters,
+    StreamableHttpParameters,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from trio_mcp.types._base import JsonObject
+
+    from ._session import ClientSession
+
+logger: Final = logging.getLogger("trio_mcp.client")
+
+_LIST_CHANGES: Final = (ToolsListChanged, PromptsListChanged, ResourcesListChanged)
+_ANY_CHANGE: Final = ToolsListChanged()
+
+
+@attrs.define(eq=False)
+class Member:
+    """One server of a group.
+
+    Attributes:
+      session: Reaches it.
+      info: Who it says it is.
+      client: What the group opened for it; None where the session is the user's.
+      offer: What it listed last.
+
+    """
+
+    session: ClientSession
+    info: Implementation
+    client: ConnectedClient | None = None
+    offer: Offer = attrs.field(factory=Offer, init=False)
+    _listings: int = attrs.field(default=0, init=False)
+    _latest: int = attrs.field(default=0, init=False)
+    _staying: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
+    _changed: trio.Event = attrs.field(factory=trio.Event, init=False)
+    _removers: list[Callable[[], None]] = attrs.field(
+        factory=list["Callable[[], None]"], init=False
+    )
+
+    def listen(self) -> None:
+        """Notice changes from now on."""
+        self._removers = [
+            self.session.on_reconnect(self._reconnected),
+            self.session.on_notification(self._notified),
+        ]
+
+    def _reconnected(self) -> None:
+        self._changed.set()
+
+    def _notified(self, method: str, params: JsonObject) -> None:
+        if isinstance(read_event(method, params), _LIST_CHANGES):
+            self._changed.set()
+
+    def require_connected(self) -> None:
+        """Check that what was opened for it still is.
+
+        Raises:
+          ConnectionLost: if it is not.
+
+        """
+        if self.client is not None:
+            self.session = self.client.session
+
+    async def ask_offer(self) -> bool:
+        """Ask for what it offers, and for nothing that it has not announced.
+
+        Returns:
+          Whether `offer` is new; it is not if somebody who asked later had the answer earlier.
+
+        Raises:
+          MCPError: if it does not answer, or not properly.
+
+        """
+        self._listings += 1
+        number = self._listings
+        offer = await _list(self.session)
+        if number < self._latest:
+            return False
+        self._latest, self.offer = number, offer
+        return True
+
+    async def watch(
+        self, ask_anew: Callable[[], Awaitable[None]], on_lost: Callable[[ConnectionLost], None]
+    ) -> None:
+        """Notice what becomes of it, until it leaves.
+
+        Args:
+          ask_anew: Called when it has told that its lists have changed.
+          on_lost: Called when the connection has been lost for good.
+
+        """
+        with self._staying:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._wait_lost, on_lost)
+                await self._follow_changes(ask_anew)
+
+    async def _follow_changes(self, ask_anew: Callable[[], Awaitable[None]]) -> None:
+        pacing = Pacing()
+        while True:
+            await self._changed.wait()
+            # A server that tells of a change each time it is asked must not keep us busy.
+            await trio.sleep_until(pacing.due(_ANY_CHANGE))
+            self._changed = trio.Event()
+            pacing.told(_ANY_CHANGE, trio.current_time())
+            await ask_anew()
+
+    async def _wait_lost(self, on_lost: Callable[[ConnectionLost], None]) -> None:
+        on_lost(await self.session.wait_lost())
+
+    def leave(self) -> None:
+        """Notice nothing any more."""
+        for remove in self._removers:
+            remove()
+        self._removers = []
+        self._staying.cancel(reason="the server has left the group")
+
+    async def close(self) -> None:
+        """Close what was opened for it; what fails thereby is logged.
+
+        Cancellation:
+          It is closed all the same, see `ConnectedClient.aclose`.
+
+        """
+        if self.client is not None:
+            await _close(self.client, self.info.name)
+
+
+async def close_all(members: Iterable[Member]) -> None:
+    """Close many at the same time."""
+    async with trio.open_nursery() as nursery:
+        for member in members:
+            nursery.start_soon(member.close)
+
+
+async def open_member(
+    nursery: trio.Nursery, server: Any, params: ClientSessionParameters | None, seconds: float
+) -> Member:
+    """Connect a server, and ask what it offers.
+
+    Args:
+      nursery: Runs the connection.
+      server: What `Client` takes.
+      params: How to talk to it.
+      seconds: How long both together may take.
+
+    Raises:
+      RequestTimeout: if they took longer.
+      Exception: what else went wrong. Everything that was opened is closed by then.
+
+    Cancellation:
+      Everything that was opened is closed.
+
+    """
+    if isinstance(server, (SseServerParameters, StreamableHttpParameters)):
+        raise TypeError(
+            f"The group cannot connect to the URL {server.url!r} yet: pass "
+            "StdioServerParameters, a server of this process, or a transport"
+        )
+    options = (params or ClientSessionParameters()).client_options()
+    client: ConnectedClient | None = None
+    member: Member | None = None
+    try:
+        with trio.move_on_after(seconds):
+            client = await connect(nursery, server, **options)
+            info = client.server_info or Implementation(name="server", version="")
+            member = Member(client.session, info, client)
+            member.listen()
+            await member.ask_offer()
+            return member
+        shown = getattr(server, "command", server)  # arguments may hold a secret
+        raise RequestTimeout(f"The server was not ready within {seconds:g} s: {shown!r:.80}")
+    except BaseException:
+        if member is not None:
+            member.leave()
+        if client is not None:
+            await _close(client, "that did not join")  # noqa: ASYNC102 - bounded inside
+        raise
+
+
+async def _close(client: ConnectedClient, name: str) -> None:
+    try:
+        await client.aclose()
+    except Exception:
+        logger.exception("Closing the server %s failed", name)
+
+
+async def _list(session: ClientSession) -> Offer:
+    return Offer(
+        tools=await _all_of(session, "tools", session.list_tools),
+        resources=await _all_of(session, "resources", session.list_resources),
+        prompts=await _all_of(session, "prompts", session.list_prompts),
+    )
+
+
+async def _all_of(
+    session: ClientSession, kind: str, verb: Callable[..., Awaitable[Any]]
+) -> list[Any]:
+    if not session.may_offer(kind):
+        return []
+
+    async def fetch(cursor: str | None) -> tuple[list[Any], str | None]:
+        page = await verb(params=None if cursor is None else PaginatedRequestParams(cursor=cursor))
+        return getattr(page, kind), page.next_cursor
+
+    try:
+        return [each async for each in Pages(f"{kind}/list", fetch)]
+    except LocalError:
+        raise
+    except MCPError as exc:
+        if exc.code != METHOD_NOT_FOUND:
+            raise
+        logger.warning("A server announces %s, and has no %s/list", kind, kind)
+        return []
