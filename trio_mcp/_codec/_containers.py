@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._decode_error import DecodeError
-from ._strict import chosen, encode_list, encode_object, wrong
+from ._strict import chosen, encode_list, encode_object, found_in, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ._generate import Hook
 
@@ -80,9 +80,13 @@ def members_decoder(one: Hook) -> Hook:
 
 def items_encoder(one: Hook, where: str) -> Hook:
     def encode_items(values: Any) -> Any:
-        if values.__class__ is not list:
-            values = encode_list(values, where)
-        return [one(each) for each in values]
+        items: list[Any] = values if values.__class__ is list else encode_list(values, where)
+        try:
+            return [one(each) for each in items]
+        except (TypeError, ValueError) as exc:
+            # Not counted until it matters.
+            _note_refused(exc, one, enumerate(items))
+            raise
 
     return encode_items
 
@@ -91,6 +95,22 @@ def members_encoder(one: Hook, where: str) -> Hook:
     def encode_members(values: Any) -> Any:
         if values.__class__ is not dict:
             values = encode_object(values, where)
-        return {name: one(each) for name, each in values.items()}
+        try:
+            return {name: one(each) for name, each in values.items()}
+        except (TypeError, ValueError) as exc:
+            _note_refused(exc, one, values.items())
+            raise
 
     return encode_members
+
+
+def _note_refused(
+    refused: TypeError | ValueError, one: Hook, values: Iterable[tuple[str | int, Any]]
+) -> None:
+    """Write the values once more, to find the one that was refused."""
+    for step, each in values:
+        try:
+            one(each)
+        except (TypeError, ValueError):
+            found_in(refused, step)
+            return

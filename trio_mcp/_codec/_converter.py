@@ -43,7 +43,7 @@ from ._envelope import Malformed, message_to_json, parse_message
 from ._generate import Hook, make_decoder, make_encoder
 from ._raw import PLAIN_DECODERS, PLAIN_ENCODERS, encode_form
 from ._shapes import Choice, Items, Members, Named, Plain, Shape, Words, fields_of, shape_of
-from ._strict import encode_word, mistaken
+from ._strict import encode_word, located, mistaken
 from ._unions import TAGGED, by_tag, members_of, selector_for
 
 if TYPE_CHECKING:
@@ -94,14 +94,19 @@ def encode(value: WireModel, revision: Revision) -> JsonObject:
       revision: The one that is spoken.
 
     Raises:
-      TypeError: if an attribute has a value of another type than it says.
+      TypeError: if an attribute has a value of another type than it says; names the way to it,
+        and what was expected and given.
       ValueError: if the revision has no words for it.
 
     """
     hook = _ENCODERS[revision.position].get(value.__class__)
     if hook is None:
         hook = _speller(revision).class_encoder(value.__class__)
-    written: JsonObject = hook(value)
+    try:
+        written: JsonObject = hook(value)
+    except (TypeError, ValueError) as exc:
+        located(exc)
+        raise
     return written
 
 

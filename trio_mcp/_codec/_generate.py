@@ -353,4 +353,8 @@ def _convert(source: _Source, number: int, field: Field, where: str, make_hook: 
             source.add(f"x = {_ENCODERS[kind]}(x, {where!r})")
         return
     _lazily(source, f"hook{number}", lambda: make_hook(shape, where))
-    source.add(f"x = hook{number}(x)")
+    with source.block("try:"):
+        source.add(f"x = hook{number}(x)")
+    with source.block("except (TypeError, ValueError) as exc:"):
+        source.add(f"found_in(exc, {field.wire!r})")
+        source.add("raise")

@@ -111,7 +111,7 @@ def checked_copy(value: object, where: str) -> JsonValue:
     try:
         return _copy(value, MAX_JSON_DEPTH)
     except _Refused as refused:
-        path = where + "".join(reversed(refused.path))
+        path = where + _shortened(refused.path[::-1])
         raise refused.kind(f"{path}: {refused.reason}") from None
 
 
@@ -246,6 +246,17 @@ def _checked_name(name: object) -> str:
     if not isinstance(name, str):
         raise _Refused(TypeError, f"the name of a member is a string, not {name!r}")
     return _checked_str(str.__str__(name))
+
+
+def _shortened(steps: list[str]) -> str:
+    if len(steps) > _SHOWN_STEPS:
+        left_out = len(steps) - _SHOWN_STEPS
+        steps = [*steps[: _SHOWN_STEPS // 2], f"…({left_out})…", *steps[-_SHOWN_STEPS // 2 :]]
+    return "".join(steps)
+
+
+_SHOWN_STEPS: Final = 16
+# Of the way to a value that nests too deep, at both ends.
 
 
 def _step(name: object) -> str:

@@ -31,7 +31,9 @@ __all__ = [
     "encode_object",
     "encode_text",
     "encode_word",
+    "found_in",
     "listing",
+    "located",
     "missing",
     "mistaken",
     "wrong",
@@ -80,6 +82,25 @@ def mistaken(where: str, expected: str, value: object) -> NoReturn:
     """Refuse what a program gave."""
     msg = f"{where}: expected {expected}, got {type(value).__name__}"
     raise TypeError(msg)
+
+
+def found_in(exc: TypeError | ValueError, step: str | int) -> None:
+    """Note on the way out what holds the value that was refused: a member or an index."""
+    steps: list[str | int] = exc.__dict__.setdefault("_steps", [])
+    steps.append(step)
+
+
+def located(exc: TypeError | ValueError) -> None:
+    """Add to the message how the value is reached, as ``tools[3].icons[0]``, if that was noted.
+
+    A single step is not told: messages begin with the class and the attribute.
+    """
+    steps: list[str | int] = exc.__dict__.pop("_steps", [])
+    if len(steps) > 1 and type(exc) in (TypeError, ValueError):
+        path = "".join(
+            f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps[::-1]
+        )
+        exc.args = (f"{exc} (at {path.removeprefix('.')})",)
 
 
 def encode_text(value: Any, where: str) -> str:

@@ -273,7 +273,9 @@ def _to_json(result: Any, revision: Revision) -> JsonObject:
         raise TypeError(
             f"A handler returns a result type, a dict or None, not {type(result).__name__}"
         )
-    dumped: JsonObject = dump(mode="json", by_alias=True, exclude_none=True)
+    dumped = checked_copy(dump(mode="json", by_alias=True, exclude_none=True), "result")
+    if not is_object(dumped):
+        raise TypeError(f"A result is an object, and {type(result).__name__} was written as none")
     return dumped
 
 
