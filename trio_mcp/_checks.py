@@ -175,7 +175,9 @@ def check_items(
 
     """
     items: object = value
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Collection):
+    if isinstance(items, str):
+        raise TypeError(f"{argument}: expected {expected}, got one str: put it into a list")
+    if isinstance(value, (bytes, Mapping)) or not isinstance(value, Collection):
         raise wrong_kind(argument, expected, items)
     for index, item in enumerate(cast("Iterable[object]", items)):
         check_kind(f"{argument}[{index}]", item, kinds)

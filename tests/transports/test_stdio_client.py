@@ -351,16 +351,50 @@ def test_utf_8_has_many_spellings(encoding: str) -> None:
     [
         ({"encoding": "latin-1"}, ValueError, "UTF-8; the encoding cannot be 'latin-1'"),
         ({"encoding": "klingon"}, ValueError, "UTF-8; the encoding cannot be 'klingon'"),
-        ({"encoding_error_handler": "x"}, ValueError, "strict, ignore, replace, not 'x'"),
-        ({"args": "server.py"}, TypeError, r"\['server.py'\], not 'server.py'"),
-        ({"env": {"A": 1}}, TypeError, "that of 'A' is int"),
+        ({"encoding_error_handler": "x"}, ValueError, "'ignore', 'replace', got 'x'"),
+        ({"args": "server.py"}, TypeError, "args: expected a list of strings, got one"),
+        ({"args": [b"x"]}, TypeError, r"args\[0\]: expected str or PathLike, got bytes"),
+        ({"args": 5}, TypeError, "args: expected a list of strings, got int"),
+        ({"env": {"A": 1}}, TypeError, r"env\['A'\]: expected str, got int"),
+        ({"env": {1: "A"}}, TypeError, "a name in env: expected str, got int"),
+        ({"env": [("A", "1")]}, TypeError, "env: expected a dict of strings, got list"),
+        ({"command": 5}, TypeError, "command: expected str, got int"),
+        ({"cwd": 5}, TypeError, "cwd: expected str or a path, got int"),
+        ({"encoding": 5}, TypeError, "encoding: expected str, got int"),
     ],
 )
 def test_wrong_parameters_are_refused(
     arguments: dict[str, Any], kind: type[Exception], message: str
 ) -> None:
     with pytest.raises(kind, match=message):
-        StdioServerParameters(command="x", **arguments)
+        StdioServerParameters(**{"command": "x", **arguments})
+
+
+@pytest.mark.parametrize(
+    ("server", "options", "message"),
+    [
+        (5, {}, "server: expected StdioServerParameters, got int"),
+        (StdioServerParameters, {}, "got the class StdioServerParameters"),
+        (
+            None,
+            {"max_line_size": 0},
+            "max_line_size: expected a whole number of at least 1, got 0",
+        ),
+        (
+            None,
+            {"termination_timeout": -1},
+            "termination_timeout: expected a number of at least 0",
+        ),
+        (None, {"force_kill_timeout": "1"}, "force_kill_timeout: expected a number of at least 0"),
+    ],
+)
+async def test_wrong_arguments_start_nothing(
+    server: Any, options: dict[str, Any], message: str
+) -> None:
+    server = server or StdioServerParameters(command="/no/such/program")
+    with pytest.raises((TypeError, ValueError), match=message):
+        async with stdio_client(server, **options):
+            pass
 
 
 async def test_broken_utf_8_is_repaired_on_request() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from trio_mcp._checks import (
     check_callable,
+    check_flag,
     check_kind,
     check_mapping,
     check_number,
@@ -149,9 +150,11 @@ def add_input(
     params: JsonObject,
     input_responses: InputResponses | None,
     request_state: str | None,
+    allow_input_required: bool,
     revision: Revision | None,
 ) -> None:
     """Add what a server asked for in an `InputRequiredResult` to the params of a request."""
+    check_flag("allow_input_required", allow_input_required)
     if input_responses is not None:
         check_mapping(
             "input_responses",

@@ -9,6 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkab
 import attrs
 import trio
 
+from trio_mcp._checks import (
+    check_callable,
+    check_flag,
+    check_kind,
+    check_number,
+    check_text,
+    check_whole,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -98,13 +107,22 @@ class CacheConfig:
     clock: Callable[[], float] = time.time
     share_public: bool = False
 
+    def __attrs_post_init__(self) -> None:
+        if self.store is not None:
+            check_kind("store", self.store, ResponseCacheStore)
+        check_text("partition", self.partition)
+        if self.target_id is not None:
+            check_text("target_id", self.target_id)
+        check_number("default_ttl_ms", self.default_ttl_ms, least=0)
+        check_callable("clock", self.clock)
+        check_flag("share_public", self.share_public)
+
 
 class InMemoryResponseCacheStore:
     """Keeps entries in memory, up to a number; beyond it the one longest unused is forgotten."""
 
     def __init__(self, *, max_entries: int = 1024) -> None:
-        if max_entries < 1:
-            raise ValueError(f"max_entries must be at least 1, got {max_entries}")
+        check_whole("max_entries", max_entries, least=1)
         self._max_entries = max_entries
         self._entries: OrderedDict[CacheKey, CacheEntry] = OrderedDict()
 

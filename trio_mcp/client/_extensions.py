@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeVar
 
 import attrs
 
+from trio_mcp._checks import (
+    check_callable,
+    check_class,
+    check_items,
+    check_kind,
+    check_mapping,
+    check_text,
+)
 from trio_mcp._codec import DecodeError, checked_copy, decode
 from trio_mcp._protocol._meta import check_extension_id
 from trio_mcp.errors import InvalidResponse, LocalError
@@ -22,7 +31,7 @@ from trio_mcp.types._base import WireModel
 from trio_mcp.types._methods import METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable
 
     from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
@@ -76,6 +85,8 @@ class ResultClaim(Generic[ClaimedT]):
     protocol_versions: frozenset[str] | None = None
 
     def __attrs_post_init__(self) -> None:
+        check_text("result_type", self.result_type)
+        check_callable("resolve", self.resolve)
         if self.method != "tools/call":
             raise ValueError(f"a claim is on the results of tools/call, not of {self.method!r}")
         if not self.result_type or self.result_type in CORE_RESULT_TYPES:
@@ -85,6 +96,8 @@ class ResultClaim(Generic[ClaimedT]):
         if issubclass(self.model, (CallToolResult, InputRequiredResult)):
             raise ValueError(f"{self.model.__name__} is one of the core protocol's")  # noqa: TRY004
         versions = self.protocol_versions
+        if versions is not None:
+            check_kind("protocol_versions", versions, (frozenset, set))
         if versions is not None and not (versions and versions.issubset(MODERN_PROTOCOL_VERSIONS)):
             raise ValueError(
                 "protocol_versions names one or more of "
@@ -134,6 +147,11 @@ class NotificationBinding(Generic[NotifyParamsT]):
     method: str
     params_type: type[NotifyParamsT]
     handler: Callable[[NotifyParamsT], Awaitable[None]]
+
+    def __attrs_post_init__(self) -> None:
+        check_text("method", self.method)
+        check_class("params_type", self.params_type, WireModel)
+        check_callable("handler", self.handler)
 
 
 class ClientExtension:
@@ -191,6 +209,8 @@ def advertise(identifier: str, settings: dict[str, Any] | None = None) -> Client
 
     """
     check_extension_id(identifier, "advertise")
+    if settings is not None:
+        check_mapping("settings", settings)
     return _Declaration(identifier, settings or {})
 
 
@@ -216,15 +236,25 @@ class Extensions:
         settings: dict[str, JsonObject] = {}
         claims: dict[str, Sequence[ResultClaim[Any]]] = {}
         bindings: list[NotificationBinding[Any]] = []
+        check_items("extensions", extensions, ClientExtension, "a list of extensions")
         for extension in extensions:
             identifier = getattr(extension, "identifier", None)
             if isinstance(identifier, str) and identifier in settings:
                 raise ValueError(f"the extension {identifier!r} is given twice")
             check_extension_id(identifier, type(extension).__name__)
             assert identifier is not None
+            name = type(extension).__name__
             settings[identifier] = extension.settings()
-            claims[identifier] = tuple(extension.claims())
-            bindings += extension.notifications()
+            check_mapping(f"what {name}.settings() returned", settings[identifier])
+            claims[identifier] = extension.claims()
+            check_items(
+                f"what {name}.claims() returned", claims[identifier], ResultClaim, "a list"
+            )
+            heard = extension.notifications()
+            check_items(
+                f"what {name}.notifications() returned", heard, NotificationBinding, "a list"
+            )
+            bindings += heard
         return cls.checked(settings, claims, bindings)
 
     @classmethod
@@ -240,6 +270,9 @@ class Extensions:
           ValueError: see `of`; also for claims of an extension that is not declared.
 
         """
+        check_mapping("extensions", settings or {}, Mapping)
+        check_mapping("result_claims", claims or {}, Sequence)
+        check_items("notification_bindings", bindings or (), NotificationBinding, "a list")
         own: dict[str, JsonObject] = {}
         for identifier, declared in (settings or {}).items():
             check_extension_id(identifier, "extensions")
@@ -248,6 +281,7 @@ class Extensions:
         for identifier, each in (claims or {}).items():
             if identifier not in own:
                 raise ValueError(f"claims of {identifier!r}, which is not among the extensions")
+            check_items(f"result_claims[{identifier!r}]", each, ResultClaim, "a list")
             for claim in each:
                 if claim.result_type in claimed:
                     raise ValueError(f"two claims on the resultType {claim.result_type!r}")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from trio_mcp._rpc._link import Link
     from trio_mcp._rpc._service import Serving
+    from trio_mcp.transports import StdioServerParameters
 
     from ._session_life import OpenLink
 
@@ -45,9 +46,14 @@ def road_to(
             f"Client cannot connect to the URL {server!r} yet: pass StdioServerParameters, a "
             "server of this process, or a transport"
         )
-    if hasattr(server, "command") and hasattr(server, "args"):
-        return lambda serving: _open_command(server, serving, errlog)
-    if hasattr(server, "__aenter__") and hasattr(server, "__aexit__"):
+    if hasattr(server, "command"):
+        from trio_mcp.transports import StdioServerParameters  # noqa: PLC0415 - by kind of server
+
+        if isinstance(server, StdioServerParameters):
+            return lambda serving: _open_command(server, serving, errlog)
+    # A class has what its instances have, and is none of them.
+    is_class = isinstance(server, type)
+    if not is_class and hasattr(server, "__aenter__") and hasattr(server, "__aexit__"):
         transport = cast("AbstractAsyncContextManager[Any]", server)
         return lambda serving: _open_transport(transport, serving)
     raise TypeError(
@@ -98,7 +104,7 @@ async def _open_service(
 
 @asynccontextmanager
 async def _open_command(
-    parameters: Any, serving: Serving, errlog: TextIO | None
+    parameters: StdioServerParameters, serving: Serving, errlog: TextIO | None
 ) -> AsyncGenerator[Link, None]:
     from trio_mcp.transports import stdio_client  # noqa: PLC0415 - by kind of server
 

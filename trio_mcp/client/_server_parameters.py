@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
+from trio_mcp._checks import check_flag, check_mapping, check_number, check_text, check_whole
 from trio_mcp.transports import StdioServerParameters
+
+from ._arguments import check_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +45,9 @@ class SseServerParameters:
     timeout: float = 5.0
     sse_read_timeout: float = 300.0
 
+    def __attrs_post_init__(self) -> None:
+        _check_http(self)
+
 
 @attrs.frozen
 class StreamableHttpParameters:
@@ -53,6 +59,20 @@ class StreamableHttpParameters:
     sse_read_timeout: float = 300.0
     terminate_on_close: bool = True
     max_sse_event_size: int | None = DEFAULT_MAX_SSE_EVENT_SIZE
+
+    def __attrs_post_init__(self) -> None:
+        _check_http(self)
+        check_flag("terminate_on_close", self.terminate_on_close)
+        if self.max_sse_event_size is not None:
+            check_whole("max_sse_event_size", self.max_sse_event_size, least=1)
+
+
+def _check_http(parameters: SseServerParameters | StreamableHttpParameters) -> None:
+    check_text("url", parameters.url)
+    if parameters.headers is not None:
+        check_mapping("headers", parameters.headers)
+    check_number("timeout", parameters.timeout, least=0)
+    check_number("sse_read_timeout", parameters.sse_read_timeout, least=0)
 
 
 ServerParameters: TypeAlias = (
@@ -76,6 +96,10 @@ class ClientSessionParameters:
     mode: ConnectMode = attrs.field(default="auto", kw_only=True)
     extensions: Sequence[ClientExtension] | None = attrs.field(default=None, kw_only=True)
     restart: RestartPolicy | None = attrs.field(default=None, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        # The rest is checked by the clients, which are made when a server is connected to.
+        check_options(attrs.asdict(self, recurse=False))
 
     def client_options(self) -> ClientOptions:
         """Return them as keyword arguments of `Client`."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from trio_mcp._checks import check_items, check_kind, check_text
+from trio_mcp._checks import check_flag, check_items, check_kind, check_text
 from trio_mcp._codec import encode
 from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning
 from trio_mcp.types import (
@@ -226,7 +226,8 @@ class ClientSession(AgreedSession):
         params: JsonObject = {"name": name}
         if arguments is not None:
             params["arguments"] = object_to_json("arguments", arguments)
-        add_input(params, input_responses, request_state, self._revision)
+        add_input(params, input_responses, request_state, allow_input_required, self._revision)
+        check_flag("allow_claimed", allow_claimed)
         options = self._options(
             "read_timeout_seconds",
             read_timeout_seconds,
@@ -339,7 +340,7 @@ class ClientSession(AgreedSession):
 
         check_text("uri", uri)
         params: JsonObject = {"uri": uri}
-        add_input(params, input_responses, request_state, self._revision)
+        add_input(params, input_responses, request_state, allow_input_required, self._revision)
         result = await self._ask("resources/read", params, ReadResourceResult, None, meta)
         return result if allow_input_required else refuse_input("resources/read", result)
 
@@ -386,7 +387,7 @@ class ClientSession(AgreedSession):
         params: JsonObject = {"name": name}
         if arguments is not None:
             params["arguments"] = texts_to_json("arguments", arguments)
-        add_input(params, input_responses, request_state, self._revision)
+        add_input(params, input_responses, request_state, allow_input_required, self._revision)
         result = await self._ask("prompts/get", params, GetPromptResult, None, meta)
         return result if allow_input_required else refuse_input("prompts/get", result)
 
@@ -401,7 +402,7 @@ class ClientSession(AgreedSession):
         Args:
           ref: The prompt or the resource template that the argument belongs to.
           argument: Its ``name``, and the ``value`` typed so far.
-          context_arguments: Arguments that are settled already.
+          context_arguments: Arguments that are settled already; told since 2025-06-18.
 
         """
         from trio_mcp.types import (  # noqa: PLC0415 - loads on first use
@@ -411,14 +412,15 @@ class ClientSession(AgreedSession):
         )
 
         check_kind("ref", ref, (PromptReference, ResourceTemplateReference))
+        revision = self._require_revision()
         params: JsonObject = {
-            "ref": encode(ref, self._require_revision()),
+            "ref": encode(ref, revision),
             "argument": texts_to_json("argument", argument),
         }
         if context_arguments is not None:
-            params["context"] = {
-                "arguments": texts_to_json("context_arguments", context_arguments)
-            }
+            settled = texts_to_json("context_arguments", context_arguments)
+            if revision.has_completion_context:
+                params["context"] = {"arguments": settled}
         return await self._complete("completion/complete", params, CompleteResult)
 
     # Utilities

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 import attrs
 import trio
 
+from trio_mcp._checks import check_callable, check_flag, check_items, check_kind
 from trio_mcp._codec import DecodeError, decode
 from trio_mcp._protocol._subscriptions import (
     ACKNOWLEDGED,
@@ -29,6 +30,8 @@ from trio_mcp.types import (
     SubscriptionsAcknowledgedNotificationParams,
 )
 from trio_mcp.types._revisions import LATEST_MODERN
+
+from ._session_agreement import AgreedSession
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -292,18 +295,21 @@ async def listen(
       not wait for it.
 
     """
+    check_kind("session", session, AgreedSession, "ClientSession")
+    check_flag("tools_list_changed", tools_list_changed)
+    check_flag("prompts_list_changed", prompts_list_changed)
+    check_flag("resources_list_changed", resources_list_changed)
+    check_items("resource_subscriptions", resource_subscriptions, str, "a list of URIs")
+    if on_event is not None:
+        check_callable("on_event", on_event)
     if session.revision is None or not session.revision.has_subscription_streams:
         raise ListenNotSupportedError(session.protocol_version)
-    if isinstance(resource_subscriptions, str):
-        raise TypeError(
-            f"resource_subscriptions takes a list of URIs: [{resource_subscriptions!r}]"
-        )
     route = ListenRoute(
         SubscriptionFilter(
             tools_list_changed=tools_list_changed or None,
             prompts_list_changed=prompts_list_changed or None,
             resources_list_changed=resources_list_changed or None,
-            resource_subscriptions=[str(uri) for uri in resource_subscriptions] or None,
+            resource_subscriptions=list(resource_subscriptions) or None,
         )
     )
     try:

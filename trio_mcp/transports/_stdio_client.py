@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, Literal, TextIO, final
@@ -10,6 +11,15 @@ from typing import TYPE_CHECKING, Final, Literal, TextIO, final
 import attrs
 import trio
 
+from trio_mcp._checks import (
+    check_items,
+    check_kind,
+    check_mapping,
+    check_number,
+    check_text,
+    check_whole,
+    check_word,
+)
 from trio_mcp._codec._lines import MAX_LINE_SIZE
 from trio_mcp._rpc._block import guarded_block
 from trio_mcp.transports._environment import get_default_environment
@@ -32,6 +42,7 @@ if TYPE_CHECKING:
 
 _ERROR_HANDLERS: Final = ("strict", "ignore", "replace")
 _STDERR_AT_IMPORT: Final = sys.stderr
+_TEXT_OR_PATH: Final = (str, os.PathLike)
 
 
 def _names_only(env: dict[str, str] | None) -> str:
@@ -44,7 +55,7 @@ class StdioServerParameters:
     """How to start a server that speaks over its stdin and stdout.
 
     Raises:
-      TypeError: if `args` is a string, or a value in `env` is none.
+      TypeError: if something is of the wrong kind, such as `args` that are one string.
       ValueError: if the encoding is not UTF-8: MCP knows no other.
 
     """
@@ -70,22 +81,20 @@ class StdioServerParameters:
     message, the others repair it."""
 
     def __attrs_post_init__(self) -> None:
-        if isinstance(self.args, str):
-            raise TypeError(f"args is a list of strings: [{self.args!r}], not {self.args!r}")
-        for name, value in (self.env or {}).items():
-            if not isinstance(name, str) or not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # users without a type checker
-                raise TypeError(f"env holds strings; that of {name!r} is {type(value).__name__}")
+        check_kind("command", self.command, _TEXT_OR_PATH, "str")
+        check_items("args", self.args, _TEXT_OR_PATH, "a list of strings")
+        if self.env is not None:
+            check_mapping("env", self.env, str, "a dict of strings")
+        if self.cwd is not None:
+            check_kind("cwd", self.cwd, _TEXT_OR_PATH, "str or a path")
+        check_text("encoding", self.encoding)
         try:
             encoding = codecs.lookup(self.encoding).name
         except LookupError:
             encoding = ""
         if encoding != "utf-8":
             raise ValueError(f"MCP messages are UTF-8; the encoding cannot be {self.encoding!r}")
-        if self.encoding_error_handler not in _ERROR_HANDLERS:
-            raise ValueError(
-                f"encoding_error_handler is one of {', '.join(_ERROR_HANDLERS)}, "
-                f"not {self.encoding_error_handler!r}"
-            )
+        check_word("encoding_error_handler", self.encoding_error_handler, _ERROR_HANDLERS)
 
 
 @guarded_block("stdio_client")
@@ -130,6 +139,10 @@ async def stdio_client(
       process of the server's group, no zombie and no descriptor.
 
     """
+    check_kind("server", server, StdioServerParameters)
+    check_whole("max_line_size", max_line_size, least=1)
+    check_number("termination_timeout", termination_timeout, least=0)
+    check_number("force_kill_timeout", force_kill_timeout, least=0)
     if errlog is _STDERR_AT_IMPORT:
         errlog = sys.stderr  # as it is now
     env = {**get_default_environment(), **(server.env or {})}
