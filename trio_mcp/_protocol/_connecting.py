@@ -113,13 +113,14 @@ class Connecting:
           MCPError: the same, or one that names the versions, when there is no other way.
 
         """
-        if isinstance(self._step, Initialize):
-            return self._initialize_refused(error)
-        if error.code == UNSUPPORTED_PROTOCOL_VERSION:
-            return self._take(self._choose_from_offer(error))
-        if error.code in _MODERN_ERRORS:
+        step = self._after_refusal(error)
+        if step is not None:
+            return self._take(step)
+        try:
             raise error
-        return self._take(Initialize(LATEST_HANDSHAKE))
+        finally:
+            # Its traceback refers to this frame: it would keep itself, and who connects.
+            del error
 
     def unanswered(self) -> Step:
         """Take it that no answer came to a probe: an old server may ignore what it lacks."""
@@ -171,15 +172,19 @@ class Connecting:
             return Initialize(older)
         raise MCPError(error.code, _no_mutual_version(offered), error.data) from error
 
-    def _initialize_refused(self, error: MCPError) -> Step:
-        if (
-            error.code == UNSUPPORTED_PROTOCOL_VERSION
-            and self._probe_unanswered
-            and not self._retried_probe
-        ):
-            self._retried_probe = True
-            return self._take(Probe(LATEST_MODERN))
-        raise error
+    def _after_refusal(self, error: MCPError) -> Step | None:
+        is_about_versions = error.code == UNSUPPORTED_PROTOCOL_VERSION
+        if isinstance(self._step, Initialize):
+            return self._after_refused_initialize() if is_about_versions else None
+        if is_about_versions:
+            return self._choose_from_offer(error)
+        return None if error.code in _MODERN_ERRORS else Initialize(LATEST_HANDSHAKE)
+
+    def _after_refused_initialize(self) -> Step | None:
+        if not self._probe_unanswered or self._retried_probe:
+            return None
+        self._retried_probe = True
+        return Probe(LATEST_MODERN)
 
 
 def _versions(value: object) -> list[str] | None:

@@ -230,6 +230,11 @@ class Peer(Link):
         self._mute = self._mute or self._lost
         self._serving.disconnect(self._connection)
 
+    def forget(self) -> None:
+        """Let go of requests whose handlers ended with the connection, and that refer to it."""
+        for exchange in self._inbound.drain():
+            exchange.close()
+
     async def _read(self) -> ConnectionLost:
         try:
             while True:
@@ -507,12 +512,15 @@ async def open_peer(
     peer = Peer(
         channel, serving, drain_seconds=drain_seconds, interrupt_cancelled=interrupt_cancelled
     )
-    async with open_background_nursery() as nursery:
-        nursery.start_soon(peer.run, name="MCP connection")
-        try:
-            yield peer
-        finally:
-            await peer.finish()  # noqa: ASYNC102 - it shields itself, bounded
+    try:
+        async with open_background_nursery() as nursery:
+            nursery.start_soon(peer.run, name="MCP connection")
+            try:
+                yield peer
+            finally:
+                await peer.finish()  # noqa: ASYNC102 - it shields itself, bounded
+    finally:
+        peer.forget()
 
 
 def _is_cancel(frame: Frame) -> bool:

@@ -238,7 +238,7 @@ class ConnectedClient(Client):
         try:
             with self._leaving:
                 self._lost = self._lost or await self._session.wait_lost()
-        except BaseException as exc:
+        except BaseException as exc:  # noqa: ASYNC103 - swallowed where Client says so alone
             # No `AsyncExitStack`: one that is left by an exception keeps it, and itself.
             if not await Client.__aexit__(self, type(exc), exc, exc.__traceback__):  # noqa: ASYNC102 - bounded inside
                 raise
