@@ -22,6 +22,7 @@ FIRST_WITH = {
     "has_progress_message": "2025-03-26",
     "has_tool_annotations": "2025-03-26",
     "has_completions_capability": "2025-03-26",
+    "has_completion_context": "2025-06-18",
     "has_elicitation": "2025-06-18",
     "has_resource_links": "2025-06-18",
     "has_structured_content": "2025-06-18",

@@ -139,6 +139,11 @@ class Revision:
         return self.position >= _WITH_BATCHES
 
     @property
+    def has_completion_context(self) -> bool:
+        """A completion is told which arguments are settled already."""
+        return self.position >= _WITH_ELICITATION
+
+    @property
     def has_elicitation(self) -> bool:
         return self.position >= _WITH_ELICITATION
 
