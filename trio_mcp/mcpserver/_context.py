@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Generic, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Unpack, cast
 
 import trio
 from typing_extensions import TypeVar
@@ -15,6 +15,7 @@ from trio_mcp.server import (
     ToolsListChanged,
 )
 from trio_mcp.types import InputRequiredResult
+from trio_mcp.types._sampling_options import spells_out_sampling_options
 
 from ._deprecation import deprecated
 from ._workers import Workers
@@ -33,17 +34,14 @@ if TYPE_CHECKING:
         CreateMessageResult,
         CreateMessageResultWithTools,
         Implementation,
-        IncludeContext,
         InputResponseRequestParams,
         InputResponses,
         LoggingLevel,
-        ModelPreferences,
         Root,
         SamplingMessage,
-        Tool,
-        ToolChoice,
     )
     from trio_mcp.types._base import JsonValue
+    from trio_mcp.types._sampling_options import SamplingOptions
 
     from ._elicitation import ElicitationResult, ElicitSchemaModelT, UrlElicitationResult
     from ._resource_contents import ReadResourceContents
@@ -272,19 +270,13 @@ class Context(Generic[LifespanContextT, RequestT]):
         return await elicit_url(self.session, message, url, elicitation_id)
 
     @deprecated(_SAMPLING_IS_DEPRECATED, category=MCPDeprecationWarning)
+    @spells_out_sampling_options
     async def sample(
         self,
         messages: list[SamplingMessage],
         *,
         max_tokens: int,
-        system_prompt: str | None = None,
-        include_context: IncludeContext | None = None,
-        temperature: float | None = None,
-        stop_sequences: list[str] | None = None,
-        metadata: dict[str, Any] | None = None,
-        model_preferences: ModelPreferences | None = None,
-        tools: list[Tool] | None = None,
-        tool_choice: ToolChoice | None = None,
+        **options: Unpack[SamplingOptions],
     ) -> CreateMessageResult | CreateMessageResultWithTools:
         """Ask the client's model to go on with a conversation, and wait for what it says.
 
@@ -301,18 +293,7 @@ class Context(Generic[LifespanContextT, RequestT]):
         """
         from ._questions import Sample  # noqa: PLC0415 - on first use
 
-        question = Sample(
-            messages,
-            max_tokens=max_tokens,
-            system_prompt=system_prompt,
-            include_context=include_context,
-            temperature=temperature,
-            stop_sequences=stop_sequences,
-            metadata=metadata,
-            model_preferences=model_preferences,
-            tools=tools,
-            tool_choice=tool_choice,
-        )
+        question = Sample(messages, max_tokens=max_tokens, **options)
         answer: Any = await self.session.ask(question.request)
         said: CreateMessageResult | CreateMessageResultWithTools = answer
         return said

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar, Unpack
 
 from trio_mcp.errors import MCPDeprecationWarning
 from trio_mcp.types import (
-    CreateMessageRequest,
-    CreateMessageRequestParams,
     CreateMessageResult,
     CreateMessageResultWithTools,
     ElicitRequest,
@@ -17,19 +15,17 @@ from trio_mcp.types import (
     ListRootsRequest,
     ListRootsResult,
 )
+from trio_mcp.types._sampling_options import sampling_request, spells_out_sampling_options
 
 from ._elicitation import AcceptedElicitation, result_of
 from ._elicitation_form import form_of
 
 if TYPE_CHECKING:
     from trio_mcp.types import (
-        IncludeContext,
         InputResponse,
-        ModelPreferences,
         SamplingMessage,
-        Tool,
-        ToolChoice,
     )
+    from trio_mcp.types._sampling_options import SamplingOptions
 
     from ._elicitation import ElicitationResult
 
@@ -89,41 +85,24 @@ class Sample:
        By the specification. It goes on working until the revision that removes it.
     """
 
+    @spells_out_sampling_options
     def __init__(
         self,
         messages: list[SamplingMessage],
         *,
         max_tokens: int,
-        system_prompt: str | None = None,
-        include_context: IncludeContext | None = None,
-        temperature: float | None = None,
-        stop_sequences: list[str] | None = None,
-        metadata: dict[str, Any] | None = None,
-        model_preferences: ModelPreferences | None = None,
-        tools: list[Tool] | None = None,
-        tool_choice: ToolChoice | None = None,
+        **options: Unpack[SamplingOptions],
     ) -> None:
-        if include_context not in (None, "none"):
+        self.request = sampling_request(messages, max_tokens, options)
+        self.params = params = self.request.params
+        if params.include_context not in (None, "none"):
             warnings.warn(
-                f"include_context={include_context!r} is deprecated since protocol version "
+                f"include_context={params.include_context!r} is deprecated since protocol version "
                 "2025-11-25",
                 MCPDeprecationWarning,
                 stacklevel=2,
             )
-        self.params = CreateMessageRequestParams(
-            messages=messages,
-            max_tokens=max_tokens,
-            system_prompt=system_prompt,
-            include_context=include_context,
-            temperature=temperature,
-            stop_sequences=stop_sequences,
-            metadata=metadata,
-            model_preferences=model_preferences,
-            tools=tools,
-            tool_choice=tool_choice,
-        )
-        self.request = CreateMessageRequest(params=self.params)
-        uses_tools = tools is not None or tool_choice is not None
+        uses_tools = params.tools is not None or params.tool_choice is not None
         self.answer_type: type[InputResponse] = (
             CreateMessageResultWithTools if uses_tools else CreateMessageResult
         )

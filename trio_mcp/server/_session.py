@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from trio_mcp._codec import DecodeError, checked_copy, decode, encode
 from trio_mcp._protocol._ladder import LOG_LEVELS
@@ -13,6 +13,7 @@ from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning, NoBackChanne
 from trio_mcp.types import ClientCapabilities, EmptyResult, Implementation, InitializeRequestParams
 from trio_mcp.types._base import is_object
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN
+from trio_mcp.types._sampling_options import sampling_request, spells_out_sampling_options
 
 if TYPE_CHECKING:
     from trio_mcp._rpc._exchange import Exchange
@@ -23,21 +24,18 @@ if TYPE_CHECKING:
         ElicitRequestedSchema,
         ElicitRequestParams,
         ElicitResult,
-        IncludeContext,
         InputRequest,
         InputResponse,
         ListRootsResult,
         LoggingLevel,
-        ModelPreferences,
         RequestId,
         SamplingMessage,
         ServerNotification,
         ServerRequest,
-        Tool,
-        ToolChoice,
     )
     from trio_mcp.types._base import JsonObject, WireModel
     from trio_mcp.types._revisions import Revision
+    from trio_mcp.types._sampling_options import SamplingOptions
 
     from ._connection import ServerConnection
 
@@ -281,42 +279,19 @@ class ServerSession:
         """Ask the client for a sign of life."""
         return await self._ask("ping", None, EmptyResult)
 
+    @spells_out_sampling_options
     async def create_message(
         self,
         messages: list[SamplingMessage],
         *,
         max_tokens: int,
-        system_prompt: str | None = None,
-        include_context: IncludeContext | None = None,
-        temperature: float | None = None,
-        stop_sequences: list[str] | None = None,
-        metadata: dict[str, Any] | None = None,
-        model_preferences: ModelPreferences | None = None,
-        tools: list[Tool] | None = None,
-        tool_choice: ToolChoice | None = None,
         related_request_id: RequestId | None = None,
+        **options: Unpack[SamplingOptions],
     ) -> CreateMessageResult | CreateMessageResultWithTools:
         """Ask the client's model for a message (sampling, deprecated)."""
-        from trio_mcp.types import (  # noqa: PLC0415 - most servers never sample
-            CreateMessageRequest,
-            CreateMessageRequestParams,
-        )
-
         del related_request_id
         _warn_deprecated("Sampling")
-        params = CreateMessageRequestParams(
-            messages=messages,
-            max_tokens=max_tokens,
-            system_prompt=system_prompt,
-            include_context=include_context,
-            temperature=temperature,
-            stop_sequences=stop_sequences,
-            metadata=metadata,
-            model_preferences=model_preferences,
-            tools=tools,
-            tool_choice=tool_choice,
-        )
-        answer: Any = await self.ask(CreateMessageRequest(params=params))
+        answer: Any = await self.ask(sampling_request(messages, max_tokens, options))
         said: CreateMessageResult | CreateMessageResultWithTools = answer
         return said
 
