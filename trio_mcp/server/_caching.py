@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trio_mcp.types import CacheableResult
+    from trio_mcp.types._base import JsonObject
 
 CacheableMethod = Literal[
     "server/discover",
@@ -50,9 +51,21 @@ NO_HINT: Final = CacheHint()
 
 def apply_cache_hint(result: ResultT, hint: CacheHint) -> ResultT:
     """Give a result the hint, unless its handler chose a freshness of its own."""
-    if result.ttl_ms or (result.cache_scope or "private") != "private":
+    if _has_freshness(result.ttl_ms, result.cache_scope):
         return result
     return result.evolve(ttl_ms=hint.ttl_ms, cache_scope=hint.scope)
+
+
+def apply_cache_hint_to_json(answer: JsonObject, hint: CacheHint) -> None:
+    """Give a result that is JSON already the hint, as `apply_cache_hint` does."""
+    if not _has_freshness(answer.get("ttlMs"), answer.get("cacheScope")):
+        answer["ttlMs"] = hint.ttl_ms
+        answer["cacheScope"] = hint.scope
+
+
+def _has_freshness(ttl_ms: object, scope: object) -> bool:
+    # Stale at once, and private, is what a result says that was given nothing.
+    return bool(ttl_ms) or scope not in (None, "private")
 
 
 def validate_cache_hints(cache_hints: Mapping[Any, Any] | None) -> dict[str, CacheHint]:

@@ -34,7 +34,7 @@ from trio_mcp.types import (
 from trio_mcp.types._base import WireModel, is_object
 from trio_mcp.types._methods import METHODS
 
-from ._caching import NO_HINT, CacheHint
+from ._caching import NO_HINT, apply_cache_hint_to_json
 from ._connection import ServerConnection
 from ._context import ServerRequestContext
 from ._elicitation_url import check_elicitation_url
@@ -198,7 +198,9 @@ class ServerServing(Serving):
             return answer
         answer.setdefault("resultType", "complete")
         if spec is not None and spec.cacheable and answer["resultType"] == "complete":
-            _apply_hint(answer, self._server.cache_hints.get(exchange.method, NO_HINT))
+            apply_cache_hint_to_json(
+                answer, self._server.cache_hints.get(exchange.method, NO_HINT)
+            )
         answer["_meta"] = {
             SERVER_INFO_META_KEY: self._server.server_info_json(revision),
             **(answer.get("_meta") or NO_PARAMS),
@@ -277,13 +279,6 @@ def _to_json(result: Any, revision: Revision) -> JsonObject:
     if not is_object(dumped):
         raise TypeError(f"A result is an object, and {type(result).__name__} was written as none")
     return dumped
-
-
-def _apply_hint(answer: JsonObject, hint: CacheHint) -> None:
-    # A handler that chose a freshness of its own keeps it.
-    if not answer.get("ttlMs") and answer.get("cacheScope", "private") == "private":
-        answer["ttlMs"] = hint.ttl_ms
-        answer["cacheScope"] = hint.scope
 
 
 def _error_of(exc: MCPServerError, exchange: Exchange) -> MCPError:
