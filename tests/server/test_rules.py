@@ -15,6 +15,7 @@ from trio_mcp.client import Client
 from trio_mcp.errors import MCPError
 from trio_mcp.mcpserver import MCPServer
 from trio_mcp.server import Server
+from trio_mcp.server._serving import ServerServing
 from trio_mcp.transports import open_memory_channel_pair
 from trio_mcp.types import (
     HANDSHAKE_PROTOCOL_VERSIONS,
@@ -278,6 +279,14 @@ async def test_what_was_not_negotiated_is_not_served(autojump_clock, method):
         with pytest.raises(MCPError) as caught:
             await client.session._link.request(method, {})
         assert caught.value.code == -32601
+
+
+def test_a_run_of_a_server_keeps_nothing_of_the_connections_that_ended():
+    serving = ServerServing(Server("x"), None, None)
+    one, other = serving.connect(None), serving.connect(None)
+    assert serving.connections == {one, other}
+    serving.disconnect(one)
+    assert serving.connections == {other}
 
 
 @pytest.mark.req("R-029")
