@@ -10,10 +10,10 @@ from typing import get_args
 import pytest
 import trio
 
-from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.client import Client, listen
 from trio_mcp.errors import MCPError
-from trio_mcp.transports import StdioServerParameters, open_memory_channel_pair
+from trio_mcp.testing import open_client
+from trio_mcp.transports import StdioServerParameters
 from trio_mcp.types import (
     HANDSHAKE_PROTOCOL_VERSIONS,
     CallToolResult,
@@ -76,7 +76,7 @@ if __name__ == "__main__":
     mcp.run("stdio")
 """
 
-ROADS = ["memory", "text", "stdio"]
+ROADS = ["direct", "memory", "text", "stdio"]
 MODES = ["2026-07-28", "legacy"]
 
 NAN = float("nan")
@@ -91,16 +91,8 @@ async def connected(road, mode, **options):
         return
     program = {"__name__": "shop"}
     exec(compile(SERVER, "shop.py", "exec"), program)
-    mcp = program["mcp"]
-    if road == "memory":
-        async with Client(mcp, mode=mode, **options) as client:
-            yield client
-        return
-    near, far = open_memory_channel_pair(as_text=True)
-    async with open_background_nursery() as nursery:
-        nursery.start_soon(mcp.lowlevel_server.run, far)
-        async with Client(near, mode=mode, **options) as client:
-            yield client
+    async with open_client(program["mcp"], over=road, mode=mode, **options) as client:
+        yield client
 
 
 def verbs_of_both():
@@ -473,8 +465,9 @@ async def test_what_only_the_server_can_judge_ends_alike_on_every_road(mode):
     for road in ROADS:
         async with connected(road, mode) as client:
             found[road] = await outcomes(client)
-    assert found["text"] == found["memory"]
-    assert found["stdio"] == found["memory"]
+    assert found["memory"] == found["direct"]
+    assert found["text"] == found["direct"]
+    assert found["stdio"] == found["direct"]
     assert all("secret" not in str(each) for each in found["stdio"].values())
     errors = {name for name, each in found["memory"].items() if isinstance(each, tuple)}
     assert errors >= {"unknown tool", "unknown resource", "unknown prompt"}
@@ -494,7 +487,7 @@ async def test_a_callback_that_fails_is_an_internal_error_for_the_server(callbac
             found[road] = (caught.value.code, caught.value.message)
             # Its connection lives on.
             assert (await client.call_tool("work")).content == [TextContent(text="done")]
-    assert found["text"] == found["stdio"] == found["memory"]
+    assert found["stdio"] == found["text"] == found["memory"] == found["direct"]
     assert found["memory"][0] == -32603
     assert "mine" not in found["memory"][1]
     assert caplog.text.count("roots/list") >= len(ROADS)

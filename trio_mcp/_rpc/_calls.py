@@ -122,6 +122,14 @@ async def run_progress_callback(callback: ProgressFn | None, report: Report) -> 
         logger.exception("A progress callback failed")
 
 
+def with_progress_token(params: JsonObject | None, token: RequestId) -> JsonObject:
+    """Ask for reports of progress in the params of a request; they are the link's to change."""
+    params = {} if params is None else params
+    meta = params.get("_meta")
+    params["_meta"] = {**meta, "progressToken": token} if meta else {"progressToken": token}
+    return params
+
+
 def read_progress(params: JsonObject) -> Report | None:
     """Read a progress notification; None when it is not one."""
     progress, total, message = (params.get(key) for key in ("progress", "total", "message"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -29,7 +29,7 @@ from trio_mcp.types import (
 
 from ._answer import answer, error_for
 from ._bad_answers import fail_by_batch, fail_by_malformed, fail_by_mistyped
-from ._calls import Call, cancel_reason, logger, read_progress
+from ._calls import Call, cancel_reason, logger, read_progress, with_progress_token
 from ._exchange import NO_PARAMS, Exchange
 from ._link import NO_OPTIONS, CallOptions, Link
 from ._nursery import open_background_nursery
@@ -132,7 +132,7 @@ class Peer(Link):
             raise self._lost.again()
         call = Call(self._calls.next_id(), method, options)
         if options.on_progress is not None:
-            params = _with_progress_token(params, call.id)
+            params = with_progress_token(params, call.id)
         self._calls.open(call.id, call)
         request = JSONRPCRequest(id=call.id, method=method, params=params)
         if options.timeout is None:
@@ -525,15 +525,6 @@ async def open_peer(
 
 def _is_cancel(frame: Frame) -> bool:
     return isinstance(frame, JSONRPCNotification) and frame.method == "notifications/cancelled"
-
-
-def _with_progress_token(params: JsonObject | None, token: RequestId) -> JsonObject:
-    params = {} if params is None else params
-    meta: Any = params.get("_meta")
-    params["_meta"] = (
-        {"progressToken": token} if meta is None else {**meta, "progressToken": token}
-    )
-    return params
 
 
 def _loss(exc: BaseException) -> ConnectionLost:

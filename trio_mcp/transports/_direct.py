@@ -18,7 +18,7 @@ from trio_mcp._codec import check_notification, check_request, check_result, che
 from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._protocol._refusals import method_not_found
 from trio_mcp._rpc._answer import error_for
-from trio_mcp._rpc._calls import read_progress, run_progress_callback
+from trio_mcp._rpc._calls import read_progress, run_progress_callback, with_progress_token
 from trio_mcp._rpc._exchange import NO_PARAMS, Exchange
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions, Link
 from trio_mcp._rpc._nursery import finish_within
@@ -69,8 +69,7 @@ class DirectLink(Link):
         check_request(method, params)
         request_id = self._open.next_id()
         if options.on_progress is not None:
-            params = {} if params is None else params
-            params["_meta"] = {**params.get("_meta", NO_PARAMS), "progressToken": request_id}
+            params = with_progress_token(params, request_id)
         scope = trio.CancelScope()
         limit = TimeLimit(options, scope)
 
