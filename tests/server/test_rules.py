@@ -27,7 +27,8 @@ from trio_mcp.types import (
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
-    SamplingCapability,
+    ListRootsRequest,
+    RootsCapability,
     TextContent,
 )
 
@@ -151,14 +152,28 @@ async def ask_modern(server, capabilities, info=None):
     return answer
 
 
-async def test_the_older_era_has_no_code_for_a_missing_capability(autojump_clock):
+@pytest.mark.req("R-409")
+@pytest.mark.parametrize("version", HANDSHAKE_PROTOCOL_VERSIONS)
+@pytest.mark.parametrize(
+    "require",
+    [
+        lambda session: session.require_client_capability(
+            ClientCapabilities(roots=RootsCapability())
+        ),
+        lambda session: session.require_for(ListRootsRequest()),
+    ],
+)
+async def test_older_clients_hear_alike_what_they_did_not_declare(
+    autojump_clock, version, require
+):
     async def handler(ctx, params):
-        ctx.session.require_client_capability(ClientCapabilities(sampling=SamplingCapability()))
+        require(ctx.session)
 
-    async with Client(Server("x", on_call_tool=handler), mode="legacy") as client:
-        with pytest.raises(MCPError, match="sampling") as caught:
+    async with Client(Server("x", on_call_tool=handler), mode=version) as client:
+        with pytest.raises(MCPError, match="roots") as caught:
             await client.call_tool("x")
-        assert caught.value.code == -32602
+        assert caught.value.code == -32021
+        assert caught.value.data == {"requiredCapabilities": {"roots": {}}}
 
 
 @pytest.mark.req("R-057", "R-058")

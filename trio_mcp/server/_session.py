@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from trio_mcp._codec import DecodeError, checked_copy, decode, encode
 from trio_mcp._protocol._ladder import LOG_LEVELS
-from trio_mcp._protocol._refusals import invalid_params, missing_client_capability
+from trio_mcp._protocol._refusals import missing_client_capability
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions
 from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning, NoBackChannelError
 from trio_mcp.types import ClientCapabilities, EmptyResult, Implementation, InitializeRequestParams
@@ -111,16 +111,14 @@ class ServerSession:
         """Refuse the request unless the client declared at least this much.
 
         Raises:
-          MCPError: -32021, with what is required in its data; -32602 in the older era, which
-              has no such code.
+          MCPError: -32021, with what is required in its data. The older era has no code of its
+              own for this; nothing is wrong with the params, which -32602 would say.
 
         """
         if self.check_client_capability(capability):
             return
         required = _whole(capability)
         message = f"This needs a client that declares {', '.join(_names(required))}"
-        if self._revision.has_handshake:
-            raise invalid_params(message)
         raise missing_client_capability(message, required)
 
     @property
