@@ -44,6 +44,7 @@ async def names(client, what):
     return {each.name async for each in getattr(client, ITERATORS[what])()}
 
 
+@pytest.mark.req("R-269", "R-286", "R-597")
 @pytest.mark.case("C036")
 async def test_each_list_tells_of_its_changes(features):
     heard = []

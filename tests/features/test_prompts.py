@@ -22,7 +22,9 @@ async def test_prompts_are_listed_with_their_arguments(features):
 
 async def test_prompts_are_filled_in(features):
     async with features.open() as client:
-        [message] = (await client.get_prompt("greet", {"name": "Ada"})).messages
+        greeting = await client.get_prompt("greet", {"name": "Ada"})
+        assert greeting.description == "Greet somebody."
+        [message] = greeting.messages
         assert (message.role, message.content) == ("user", TextContent(text="Greet Ada, plain."))
         [message] = (await client.get_prompt("greet", {"name": "Ada", "style": "warm"})).messages
         assert message.content == TextContent(text="Greet Ada, warm.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 
+import pytest
+
 from trio_mcp.types import BlobResourceContents, TextResourceContents
 
 from ._roads import in_memory
@@ -47,12 +49,14 @@ async def test_contents_are_text_or_bytes(features):
 
 
 @in_memory
+@pytest.mark.req("R-273", "R-276", "R-277", "R-598")
 async def test_what_is_not_there_is_told_with_its_uri(features):
     not_found = -32602 if features.is_modern else -32002
     async with features.open() as client:
         for uri in ("note://missing", "other://x", "file:///../etc/passwd"):
             error = await error_of(client.read_resource(uri))
             assert error.code == not_found
+            assert error.message.endswith(f": {uri}") or "missing" in uri
             assert error.data == {"uri": uri}
             assert error.is_resource_not_found
         broken = await error_of(client.read_resource("broken://disk"))

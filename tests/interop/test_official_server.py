@@ -1,7 +1,4 @@
-"""Our client and a server of the official SDK, over stdio, in every revision.
-
-The same program served by this SDK is there for comparison.
-"""
+"""Our client and a server of the official SDK, over stdio, in every revision."""
 
 from __future__ import annotations
 
@@ -51,21 +48,15 @@ TOOLS = [
 
 @pytest.mark.req("R-002")
 @pytest.mark.limit(30)
-@pytest.mark.parametrize(
-    ("sdk", "mode"),
-    [
-        *(("mcp", mode) for mode in ("auto", "2026-07-28", "legacy", *OLDER_REVISIONS)),
-        *(("trio_mcp", mode) for mode in ("auto", "legacy", "2024-11-05")),
-    ],
-)
-async def test_every_feature_of_a_server(sdk: str, mode: str) -> None:
+@pytest.mark.parametrize("mode", ["auto", "2026-07-28", "legacy", *OLDER_REVISIONS])
+async def test_every_feature_of_a_server(mode: str) -> None:
     logged: list[LoggingMessageNotificationParams] = []
 
     async def log(params: LoggingMessageNotificationParams) -> None:
         logged.append(params)
 
     async with connect(
-        sdk,
+        "mcp",
         mode=mode,
         logging_callback=log,
         log_level="info",
@@ -73,9 +64,9 @@ async def test_every_feature_of_a_server(sdk: str, mode: str) -> None:
         sampling_callback=sample,
     ) as client:
         await check_what_the_server_says_of_itself(client, mode)
-        await check_lists(client, sdk)
-        await check_calls(client, sdk)
-        await check_errors(client, sdk)
+        await check_lists(client)
+        await check_calls(client)
+        await check_errors(client)
         await check_progress(client)
         await check_cancelling(client)
         await check_resources(client)
@@ -91,12 +82,6 @@ def is_modern(client: Client) -> bool:
 def since(client: Client, version: str) -> bool:
     versions = [*OLDER_REVISIONS, "2026-07-28"]
     return versions.index(client.protocol_version) >= versions.index(version)
-
-
-def has_structured_output(client: Client, sdk: str) -> bool:
-    # It came with 2025-06-18, as titles did. The official SDK sends both to older clients too,
-    # which is forgiven, and the values are there.
-    return sdk == "mcp" or since(client, "2025-06-18")
 
 
 def text_of(result: CallToolResult) -> str:
@@ -125,7 +110,7 @@ async def check_what_the_server_says_of_itself(client: Client, mode: str) -> Non
         assert capabilities.completions is not None
 
 
-async def check_lists(client: Client, sdk: str) -> None:
+async def check_lists(client: Client) -> None:
     tools = [tool async for tool in client.iter_tools()]
     assert [tool.name for tool in tools] == TOOLS
     by_name = {tool.name: tool for tool in tools}
@@ -133,13 +118,12 @@ async def check_lists(client: Client, sdk: str) -> None:
     assert add.description == "Add two numbers."
     assert add.input_schema["required"] == ["a", "b"]
     assert set(by_name["nap"].input_schema["properties"]) == {"name"}
-    if has_structured_output(client, sdk):
-        assert add.title == "Addition"
-        output = by_name["measure"].output_schema
-        assert output is not None
-        assert set(output["properties"]) == {"value", "unit"}
-    else:
-        assert (add.title, by_name["measure"].output_schema) == (None, None)
+    # It came with 2025-06-18, as titles did. This SDK sends both to older clients, too, which is
+    # forgiven, and the values are there.
+    assert add.title == "Addition"
+    output = by_name["measure"].output_schema
+    assert output is not None
+    assert set(output["properties"]) == {"value", "unit"}
     resources = {str(each.uri): each async for each in client.iter_resources()}
     assert set(resources) == {"text://motto", "bytes://all"}
     assert resources["text://motto"].mime_type == "text/markdown"
@@ -153,22 +137,18 @@ async def check_lists(client: Client, sdk: str) -> None:
     ]
 
 
-async def check_calls(client: Client, sdk: str) -> None:
+async def check_calls(client: Client) -> None:
     result = await client.call_tool("add", {"a": 20, "b": 22})
     assert not result.is_error
     assert text_of(result) == "42"
     measured = await client.call_tool("measure", {"value": 8.5})
-    if has_structured_output(client, sdk):
-        assert result.structured_content == {"result": 42}
-        assert measured.structured_content == {"value": 8.5, "unit": "m"}
-    else:
-        assert not result.structured_content
-        assert not measured.structured_content
+    assert result.structured_content == {"result": 42}
+    assert measured.structured_content == {"value": 8.5, "unit": "m"}
     for text in ("", "line\nline\r\n\u2028", "ünd 🎈", '{"a": 1}', "x" * (1 << 20)):
         assert text_of(await client.call_tool("echo", {"text": text})) == text
 
 
-async def check_errors(client: Client, sdk: str) -> None:
+async def check_errors(client: Client) -> None:
     failed = await client.call_tool("fail", {"text": "no luck"})
     assert failed.is_error
     assert text_of(failed) == "Error executing tool fail: no luck"
@@ -178,14 +158,9 @@ async def check_errors(client: Client, sdk: str) -> None:
     wrong = await client.call_tool("add", {"a": "one", "b": 2})
     assert wrong.is_error
     assert "integer" in text_of(wrong)
-    if sdk == "mcp":
-        unknown = await client.call_tool("nope")
-        assert unknown.is_error
-        assert text_of(unknown) == "Unknown tool: nope"
-    else:
-        with pytest.raises(MCPError, match="Unknown tool: nope") as caught:
-            await client.call_tool("nope")
-        assert caught.value.code == -32602
+    unknown = await client.call_tool("nope")
+    assert unknown.is_error
+    assert text_of(unknown) == "Unknown tool: nope"
     with pytest.raises(MCPError):
         await client.get_prompt("nope")
     if is_modern(client):

@@ -35,12 +35,11 @@ async def connect(sdk: str, **options: Any) -> AsyncGenerator[Client, None]:
 both_sdks = pytest.mark.parametrize("sdk", ["mcp", "trio_mcp"])
 
 
-@both_sdks
 @pytest.mark.limit(30)
 @pytest.mark.req("R-085", "R-202")
-async def test_our_client_listens(sdk: str) -> None:
+async def test_our_client_listens() -> None:
     async with (
-        connect(sdk) as client,
+        connect("mcp") as client,
         client.listen(tools_list_changed=True) as tools,
         client.listen(resource_subscriptions=["note://1"]) as notes,
     ):
@@ -87,16 +86,15 @@ async def test_a_server_that_dies_is_a_loss_and_its_successor_is_listened_to(sdk
         assert await anext(changes) == ToolsListChanged()
 
 
-@both_sdks
 @pytest.mark.limit(30)
-async def test_our_client_hears_changes_of_the_older_era(sdk: str) -> None:
+async def test_our_client_hears_changes_of_the_older_era() -> None:
     told = trio.Event()
 
     async def handler(message: Any) -> None:
         if message.method == "notifications/tools/list_changed":
             told.set()
 
-    async with connect(sdk, mode="legacy", message_handler=handler) as client:
+    async with connect("mcp", mode="legacy", message_handler=handler) as client:
         await client.call_tool("grow", {"name": "one"})
         await told.wait()
 

@@ -138,27 +138,6 @@ async def test_log_messages_are_sent_and_warn_of_their_deprecation(level: str) -
     assert got == [(level, {"n": 1}, "speaker"), ("alert", "help", None)]
 
 
-async def test_a_modern_request_asks_for_its_log_messages() -> None:
-    mcp = MCPServer()
-    got: list[Any] = []
-
-    @mcp.tool()
-    async def speak(ctx: Context) -> str:
-        with pytest.warns(MCPDeprecationWarning):
-            await ctx.debug("too quiet")
-        with pytest.warns(MCPDeprecationWarning):
-            await ctx.error("heard")
-        return "done"
-
-    async def log(params: Any) -> None:
-        got.append(params.data)
-
-    async with Client(mcp, logging_callback=log, log_level="warning") as client:
-        assert text_of(await client.call_tool("speak")) == "done"
-        await wait_all_tasks_blocked()
-    assert got == ["heard"]
-
-
 # Cancellation
 
 

@@ -135,27 +135,6 @@ async def test_a_loop_that_adds_tools_tells_so_once(autojump_clock, mode, road):
         assert heard == [TOOLS, TOOLS]
 
 
-@both_eras
-@pytest.mark.req("R-269", "R-286", "R-597")
-async def test_each_list_tells_of_its_own_changes(autojump_clock, mode):
-    server = make_server()
-    async with hearing(server, mode) as (_, heard):
-        server.prompt("second")(lambda: "x")
-        await trio.sleep(1)
-        assert heard == [PROMPTS]
-        server.resource("note://{number}", name="any")(lambda number: number)
-        await trio.sleep(1)
-        server.remove_resource_template("note://{number}")
-        await trio.sleep(1)
-        server.remove_resource("note://1")
-        await trio.sleep(1)
-        assert heard == [PROMPTS, RESOURCES, RESOURCES, RESOURCES]
-        server.remove_prompt("second")
-        server.remove_tool("nothing")
-        await trio.sleep(1)
-        assert sorted(heard[4:]) == [PROMPTS, TOOLS]
-
-
 @pytest.mark.case("C036")
 async def test_changes_that_go_on_and_on_are_told_now_and_then(autojump_clock):
     server = make_server()
@@ -470,11 +449,3 @@ async def test_a_session_may_not_subscribe_without_end():
             await client.subscribe_resource("note://one-more")
         await client.unsubscribe_resource("note://7")
         await client.subscribe_resource("note://one-more")
-
-
-@pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")
-async def test_modern_clients_have_no_such_request():
-    async with Client(make_server()) as client:
-        with pytest.raises(MCPError) as caught:
-            await client.subscribe_resource("note://1")
-        assert caught.value.code == -32601

@@ -22,10 +22,8 @@ from trio_mcp.mcpserver import (
     BinaryResource,
     Context,
     MCPServer,
-    Message,
     ResourceSecurity,
     TextResource,
-    UserMessage,
 )
 from trio_mcp.server import CacheHint
 from trio_mcp.types import (
@@ -63,34 +61,6 @@ def text_of(result: Any) -> str:
 
 
 # Tools
-
-
-@both_eras
-async def test_a_tool_is_listed_and_called(mode: str) -> None:
-    mcp = MCPServer("adder")
-
-    @mcp.tool()
-    def add(a: int, b: int = 1) -> int:
-        """Add two numbers."""
-        return a + b
-
-    async with Client(mcp, mode=mode) as client:
-        [tool] = (await client.list_tools()).tools
-        assert (tool.name, tool.description) == ("add", "Add two numbers.")
-        assert tool.input_schema["required"] == ["a"]
-        result = await client.call_tool("add", {"a": 2, "b": 3})
-    assert not result.is_error
-    assert result.structured_content == {"result": 5}
-    assert text_of(result) == "5"
-
-
-@both_eras
-async def test_an_unknown_tool_is_invalid_params(mode: str) -> None:
-    mcp = MCPServer()
-    mcp.add_tool(lambda: "", name="t")
-    async with Client(mcp, mode=mode) as client:
-        error = await error_of(client.call_tool("nope"))
-    assert (error.code, error.message) == (INVALID_PARAMS, "Unknown tool: nope")
 
 
 @both_eras
@@ -214,18 +184,6 @@ async def test_resources_are_listed_and_read(mode: str) -> None:
     )
 
 
-@pytest.mark.req("R-273", "R-276", "R-277", "R-598")
-@both_eras
-async def test_an_unknown_resource_is_an_error_with_its_uri(mode: str) -> None:
-    mcp = MCPServer(resources=[TextResource(uri="notes://motd", text="Hello")])
-    async with Client(mcp, mode=mode) as client:
-        error = await error_of(client.read_resource("notes://none"))
-    expected = INVALID_PARAMS if mode == "auto" else RESOURCE_NOT_FOUND_IN_OLDER_ERA
-    assert error.code == expected
-    assert error.message == "Unknown resource: notes://none"
-    assert error.data == {"uri": "notes://none"}
-
-
 @pytest.mark.req("R-282")
 @both_eras
 async def test_a_uri_that_climbs_out_is_unknown_and_no_other_template_gets_it(mode: str) -> None:
@@ -293,28 +251,6 @@ async def test_a_resource_that_fails_is_an_error(
 
 
 # Prompts
-
-
-@both_eras
-async def test_prompts_are_listed_and_rendered(mode: str) -> None:
-    mcp = MCPServer()
-
-    @mcp.prompt(title="Review")
-    def review(code: str, language: str = "python") -> list[Message]:
-        """Ask for a review."""
-        return [UserMessage(f"Review this {language}: {code}")]
-
-    async with Client(mcp, mode=mode) as client:
-        [prompt] = (await client.list_prompts()).prompts
-        assert [(each.name, each.required) for each in prompt.arguments or ()] == [
-            ("code", True),
-            ("language", False),
-        ]
-        result = await client.get_prompt("review", {"code": "x = 1"})
-    assert result.description == "Ask for a review."
-    [message] = result.messages
-    assert message.role == "user"
-    assert message.content == TextContent(text="Review this python: x = 1")
 
 
 @pytest.mark.req("R-290", "R-291")
