@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from trio_mcp.client import Client, RestartPolicy
+from trio_mcp.client import Client, RestartPolicy, connect
 from trio_mcp.errors import ConnectionLost, MCPError, RequestTimeout
 from trio_mcp.mcpserver import MCPServer
 from trio_mcp.transports import StdioServerParameters, open_memory_channel_pair, stdio_client
@@ -261,6 +261,105 @@ async def test_closing_while_it_waits_or_negotiates_takes_no_time(autojump_clock
             await mortal.die()
             began = trio.current_time()
         assert trio.current_time() == pytest.approx(began)
+
+
+@pytest.mark.parametrize("deaths", [1, 2])
+async def test_a_carrier_that_fails_to_clear_away_the_dead_stops_no_restart(
+    autojump_clock, life, caplog, deaths
+):
+    class Littering(Mortal):
+        async def __aexit__(self, *exc_info):
+            await super().__aexit__(*exc_info)
+            if len(self.opened_at) == deaths:
+                raise OSError("disk full")
+
+    mortal = Littering(life())
+    async with Client(mortal, restart=NO_DELAY) as client:
+        for _ in range(3):
+            await mortal.die()
+            await client.call_tool("x")
+    assert len(mortal.opened_at) == 4
+    assert caplog.text.count("Closing the connection to a dead server failed") == 1
+    assert "could not be started again" not in caplog.text
+
+
+async def test_a_carrier_that_fails_when_this_side_closes_says_so(autojump_clock, life):
+    class Littering(Mortal):
+        async def __aexit__(self, *exc_info):
+            await super().__aexit__(*exc_info)
+            if len(self.opened_at) == 2:
+                raise OSError("disk full")
+
+    async def use():
+        mortal = Littering(life())
+        async with Client(mortal, restart=NO_DELAY) as client:
+            await mortal.die()
+            await client.call_tool("x")
+
+    with pytest.raises(OSError, match="disk full"):
+        await use()
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_it_may_be_cancelled_at_every_step(
+    autojump_clock, cancel_at_each_step, life, initialized, mode
+):
+    async def run():
+        mortal = Mortal(life(initialize=initialized()))
+        lives.append(mortal)
+        async with Client(mortal, mode=mode, restart=RestartPolicy(initial_delay=1)) as client:
+            await client.call_tool("x")
+            await mortal.die()
+            await client.call_tool("x")
+        return "done"
+
+    async def check(result):
+        await trio.testing.wait_all_tasks_blocked()
+        assert trio.lowlevel.current_statistics().tasks_living == before
+        assert all(scope.cancel_called for scope in lives.pop().scopes)
+        assert not trio.lowlevel.current_task().child_nurseries
+
+    lives = []
+    before = trio.lowlevel.current_statistics().tasks_living
+    assert await cancel_at_each_step(run, check) > 30
+
+
+@pytest.mark.parametrize("when", ["waits", "negotiates", "lives again"])
+async def test_a_handle_is_closed_by_two_tasks_while_a_restart(autojump_clock, life, script, when):
+    second = life(server__discover=script.SILENCE) if when == "negotiates" else life()
+    mortal = Mortal(life(), second)
+    policy = RestartPolicy(initial_delay=60 if when == "waits" else 0, max_delay=60)
+    errors = []
+
+    async def call():
+        with pytest.raises(ConnectionLost) as caught:
+            await client.call_tool("x")
+        errors.append(str(caught.value))
+
+    async with trio.open_nursery() as nursery:
+        client = await connect(nursery, mortal, restart=policy)
+        await mortal.die()
+        if when != "lives again":
+            nursery.start_soon(call)
+        await trio.testing.wait_all_tasks_blocked()
+        began = trio.current_time()
+        async with trio.open_nursery() as closers:
+            closers.start_soon(client.aclose)
+            closers.start_soon(client.aclose)
+        assert trio.current_time() == began
+        assert client.closed
+    assert set(errors) <= {"The connection was closed on this side"}
+    assert len(errors) == (when != "lives again")
+
+
+async def test_a_handle_whose_server_was_given_up_closes_and_says_why(autojump_clock, life):
+    mortal = Mortal(life(), ConnectionLost("exited with status 3", exit_status=3))
+    async with trio.open_nursery() as nursery:
+        client = await connect(nursery, mortal, restart=RestartPolicy(max_restarts=2))
+        await mortal.die()
+        lost = await client.wait_closed()
+        assert (lost.exit_status, "given up after 2 restarts" in lost.message) == (3, True)
+    assert not nursery.child_tasks
 
 
 @pytest.mark.parametrize(

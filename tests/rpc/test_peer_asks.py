@@ -467,3 +467,17 @@ async def test_answers_to_nothing_are_dropped(autojump_clock, open_wire, caplog)
         await far.channel.send([JSONRPCResponse(id="who", result={})])
         await trio.testing.wait_all_tasks_blocked()
     assert "'who'" in caplog.text
+
+
+async def test_a_caller_who_is_cancelled_with_the_connection_is_told_that(
+    autojump_clock, open_wire
+):
+    async with open_wire() as (peer, far):
+        await far.channel.aclose()
+        await peer.wait_lost()
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await peer.request("x/y", None)
+        assert scope.cancelled_caught
+        with trio.testing.assert_checkpoints(), pytest.raises(ConnectionLost):
+            await peer.request("x/y", None)

@@ -129,6 +129,8 @@ class Peer(Link):
     ) -> JsonObject:
         """See `Link.request`."""
         if self._lost is not None:
+            # Whoever is cancelled as well, with all that was open, is told that instead.
+            await trio.lowlevel.checkpoint()
             raise self._lost.again()
         call = Call(self._calls.next_id(), method, options)
         if options.on_progress is not None:
@@ -200,6 +202,7 @@ class Peer(Link):
 
     # The tasks behind it
 
+    @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         """Serve the connection until the peer ends it, then finish what it asked for."""
         async with trio.open_nursery() as nursery:
@@ -488,6 +491,7 @@ class Peer(Link):
 
 
 @asynccontextmanager
+@trio.lowlevel.enable_ki_protection
 async def open_peer(
     channel: Channel,
     serving: Serving,

@@ -203,6 +203,7 @@ class MendingLink(Link):
         with trio.move_on_after(float("inf") if seconds is None else seconds):
             while True:
                 if self._lost is not None:
+                    await trio.lowlevel.checkpoint()
                     raise self._lost.again()
                 link = self._usable(method)
                 if link is not None:
@@ -249,32 +250,47 @@ class MendingLink(Link):
     async def _first(  # noqa: ASYNC114 - only `run` calls it
         self, task_status: trio.TaskStatus[None]
     ) -> ConnectionLost | None:
-        async with self._open_link(self._serving) as link:
-            self._link = link
+        async def begin() -> None:
+            await trio.lowlevel.checkpoint()
             task_status.started()
-            return await self._watch(link)
+
+        return await self._live(begin)
 
     async def _restart(self, delay: float) -> ConnectionLost | None:
         await self._pause(delay)
         if self._closing:
             return None
         seconds = self._policy.connect_timeout
+
+        async def begin() -> None:
+            await self._renegotiate()
+            attempt.deadline = float("inf")
+            self.establish()
+
         try:
-            with trio.move_on_after(seconds) as self._scope:
-                return await self._reopen(self._scope)
+            with trio.move_on_after(seconds) as attempt:
+                self._scope = attempt
+                return await self._live(begin)
         except Exception as exc:
             if self._closing:
                 raise
             return _as_loss(exc)
         return ConnectionLost(f"The restarted server was not ready within {seconds:g} s")
 
-    async def _reopen(self, attempt: trio.CancelScope) -> ConnectionLost | None:
-        async with self._open_link(self._serving) as link:
-            self._link = link
-            await self._renegotiate()
-            attempt.deadline = float("inf")
-            self.establish()
-            return await self._watch(link)
+    async def _live(self, begin: Callable[[], Awaitable[None]]) -> ConnectionLost | None:
+        """Open a server and wait for its end; None when this side ends it."""
+        lost: ConnectionLost | None = None
+        try:
+            async with self._open_link(self._serving) as link:
+                self._link = link
+                await begin()
+                lost = await self._watch(link)
+        except Exception:
+            if lost is None or self._closing:
+                raise
+            # How it died says more than how clearing away what is left of it failed.
+            logger.exception("Closing the connection to a dead server failed")
+        return lost
 
     async def _watch(self, link: Link) -> ConnectionLost | None:
         if self._closing:
