@@ -183,16 +183,19 @@ async def test_what_was_told_to_have_changed_is_asked_for_again(autojump_clock, 
     async with Client(mcp, mode=mode, cache=config) as client:
         seen = []
 
-        async def listen(task_status=trio.TASK_STATUS_IGNORED):
+        listening = trio.Event()
+
+        async def listen():
             async with client.listen(tools_list_changed=True) as subscription:
-                task_status.started()
+                listening.set()
                 async for _ in subscription:
                     listed = (await client.list_tools()).tools
                     seen.append([each.name for each in listed])
 
         async with trio.open_nursery() as nursery:
             if mode == "auto":
-                await nursery.start(listen)
+                nursery.start_soon(listen)
+                await listening.wait()
             await client.list_tools()
             await client.list_tools()
             assert len(listings) == 1
