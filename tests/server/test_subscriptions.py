@@ -336,6 +336,7 @@ async def test_no_cancelled_is_sent_for_anything_else(autojump_clock):
             await wire.next()
 
 
+@pytest.mark.req("R-323")
 async def test_neither_progress_nor_log_messages_travel_on_it(autojump_clock):
     async def talkative(ctx, call_next):
         await ctx.session.report_progress(1)

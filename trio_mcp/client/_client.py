@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from trio_mcp._checks import check_text
-from trio_mcp.errors import MCPError
+from trio_mcp._deprecation import deprecated
+from trio_mcp.errors import MCPDeprecationWarning, MCPError
 from trio_mcp.types import INVALID_PARAMS, CallToolResult, InputRequiredResult
 
 from ._arguments import check_cached
 from ._client_life import LivingClient
 from ._input_rounds import complete_input, repeatable
 from ._pages import Pages, pages_of
+from ._session import LOGGING_IS_DEPRECATED, ROOTS_ARE_DEPRECATED
 from ._subscriptions import listen
 
 if TYPE_CHECKING:
@@ -377,15 +379,17 @@ class Client(LivingClient):
         """Tell an older server how far the answer to its request is (deprecated)."""
         await self.session.send_progress_notification(progress_token, progress, total, message)
 
+    @deprecated(LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
     async def set_logging_level(
         self, level: LoggingLevel, *, meta: RequestParamsMeta | None = None
     ) -> EmptyResult:
         """Ask an older server for log messages from a level on (deprecated)."""
-        return await self.session.set_logging_level(level, meta=meta)
+        return await self.session._set_logging_level(level, meta)  # noqa: SLF001 - warned above
 
+    @deprecated(ROOTS_ARE_DEPRECATED, category=MCPDeprecationWarning)
     async def send_roots_list_changed(self) -> None:
         """Tell an older server that the roots have changed (deprecated)."""
-        await self.session.send_roots_list_changed()
+        await self.session._tell_of_changed_roots()  # noqa: SLF001 - warned above
 
 
 def _page(cursor: str | None, meta: RequestParamsMeta | None) -> Any:

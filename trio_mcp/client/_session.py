@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,6 +10,7 @@ import trio
 
 from trio_mcp._checks import check_flag, check_items, check_kind, check_text
 from trio_mcp._codec import encode
+from trio_mcp._deprecation import deprecated
 from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning
 from trio_mcp.types import (
     CallToolResult,
@@ -76,6 +78,16 @@ if TYPE_CHECKING:
     )
     from ._extensions import NotificationBinding, ResultClaim
     from ._session_life import OpenLink
+
+logger: Final = logging.getLogger("trio_mcp.client")
+
+LOGGING_IS_DEPRECATED: Final = (
+    "set_logging_level is deprecated: protocol version 2026-07-28 has no such request; a client "
+    "asks for log messages by Client(log_level=…)"
+)
+ROOTS_ARE_DEPRECATED: Final = (
+    "send_roots_list_changed is deprecated: protocol version 2026-07-28 has no such notification"
+)
 
 # What a `resultType` of the core protocol is, and its absence.
 _UNCLAIMED: Final = frozenset({None, "complete", "input_required"})
@@ -235,6 +247,8 @@ class ClientSession(AgreedSession):
             reset_timeout_on_progress=reset_timeout_on_progress,
             max_total_timeout=max_total_timeout,
         )
+        # For audit (tools, security considerations): the name, but not what it is called with.
+        logger.debug("The tool %r is called", name)
         json = await self._send("tools/call", params, options, meta)
         revision = self._require_revision()
         if revision.has_result_type and json.get("resultType") not in _UNCLAIMED:
@@ -429,11 +443,16 @@ class ClientSession(AgreedSession):
         """Ask an older server for a sign of life."""
         return await self._complete("ping", {}, EmptyResult, None, meta)
 
+    @deprecated(LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
     async def set_logging_level(
         self, level: LoggingLevel, *, meta: RequestParamsMeta | None = None
     ) -> EmptyResult:
         """Ask an older server for log messages from a level on."""
-        _warn_deprecated("set_logging_level")
+        return await self._set_logging_level(level, meta)
+
+    async def _set_logging_level(
+        self, level: LoggingLevel, meta: RequestParamsMeta | None
+    ) -> EmptyResult:
         check_log_level("level", level)
         return await self._complete("logging/setLevel", {"level": level}, EmptyResult, None, meta)
 
@@ -455,9 +474,12 @@ class ClientSession(AgreedSession):
             params["_meta"] = meta_to_json(meta)
         await self._require_link().notify("notifications/progress", params)
 
+    @deprecated(ROOTS_ARE_DEPRECATED, category=MCPDeprecationWarning)
     async def send_roots_list_changed(self) -> None:
         """Tell an older server that the roots have changed."""
-        _warn_deprecated("send_roots_list_changed")
+        await self._tell_of_changed_roots()
+
+    async def _tell_of_changed_roots(self) -> None:
         await self._require_link().notify("notifications/roots/list_changed")
 
     async def dispatch_input_request(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Unpack, cast
 import trio
 from typing_extensions import TypeVar
 
+from trio_mcp._deprecation import deprecated
 from trio_mcp.errors import MCPDeprecationWarning
 from trio_mcp.server import (
     PromptsListChanged,
@@ -17,7 +18,6 @@ from trio_mcp.server import (
 from trio_mcp.types import InputRequiredResult
 from trio_mcp.types._sampling_options import spells_out_sampling_options
 
-from ._deprecation import deprecated
 from ._workers import Workers
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
-from trio_mcp._codec import DecodeError, SharedArray, checked_copy, decode, encode
+from trio_mcp._codec import DecodeError, SharedArray, checked_copy, decode, dumps, encode
 from trio_mcp._protocol._handshake import choose_handshake_revision
 from trio_mcp._protocol._ladder import Accepted, accept_request
 from trio_mcp._protocol._refusals import invalid_params, method_not_found
@@ -194,6 +194,8 @@ class ServerServing(Serving):
         revision = exchange.accepted.revision
         spec = METHODS.get(exchange.method)
         answer = _to_json(result, revision)
+        if exchange.method == "tools/call":
+            _tell_in_text(answer)
         if not revision.has_result_type:
             return answer
         answer.setdefault("resultType", "complete")
@@ -279,6 +281,17 @@ def _to_json(result: Any, revision: Revision) -> JsonObject:
     if not is_object(dumped):
         raise TypeError(f"A result is an object, and {type(result).__name__} was written as none")
     return dumped
+
+
+def _tell_in_text(answer: JsonObject) -> None:
+    # Structured content: an array or a primitive value comes with its JSON as text, since there
+    # are clients that know of objects alone.
+    if "structuredContent" not in answer or is_object(answer["structuredContent"]):
+        return
+    content: list[Any] = answer.get("content") or []
+    if not any(block.get("type") == "text" for block in content):
+        text = dumps(answer["structuredContent"]).decode()
+        answer["content"] = [*content, {"type": "text", "text": text}]
 
 
 def _error_of(exc: MCPServerError, exchange: Exchange) -> MCPError:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from trio_mcp._codec import DecodeError, checked_copy, decode, encode
+from trio_mcp._deprecation import deprecated
 from trio_mcp._protocol._ladder import LOG_LEVELS
 from trio_mcp._protocol._refusals import missing_client_capability
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 ResultT = TypeVar("ResultT", bound="WireModel")
 
-_DEPRECATED = "{} is deprecated since protocol version 2026-07-28"
+_SAMPLING_IS_DEPRECATED: Final = "Sampling is deprecated since protocol version 2026-07-28"
+_ROOTS_ARE_DEPRECATED: Final = "Asking for roots is deprecated since protocol version 2026-07-28"
 
 
 class ServerSession:
@@ -277,6 +278,7 @@ class ServerSession:
         """Ask the client for a sign of life."""
         return await self._ask("ping", None, EmptyResult)
 
+    @deprecated(_SAMPLING_IS_DEPRECATED, category=MCPDeprecationWarning)
     @spells_out_sampling_options
     async def create_message(
         self,
@@ -288,16 +290,15 @@ class ServerSession:
     ) -> CreateMessageResult | CreateMessageResultWithTools:
         """Ask the client's model for a message (sampling, deprecated)."""
         del related_request_id
-        _warn_deprecated("Sampling")
         answer: Any = await self.ask(sampling_request(messages, max_tokens, options))
         said: CreateMessageResult | CreateMessageResultWithTools = answer
         return said
 
+    @deprecated(_ROOTS_ARE_DEPRECATED, category=MCPDeprecationWarning)
     async def list_roots(self) -> ListRootsResult:
         """Ask the client for its roots (deprecated)."""
         from trio_mcp.types import ListRootsRequest  # noqa: PLC0415 - most servers never ask
 
-        _warn_deprecated("Asking for roots")
         answer: Any = await self.ask(ListRootsRequest())
         roots: ListRootsResult = answer
         return roots
@@ -411,7 +412,3 @@ def _includes(declared: JsonObject, wanted: JsonObject) -> bool:
             if not is_object(inner) or not _includes(inner, value):
                 return False
     return True
-
-
-def _warn_deprecated(what: str) -> None:
-    warnings.warn(_DEPRECATED.format(what), MCPDeprecationWarning, stacklevel=4)

@@ -23,6 +23,8 @@ else:
                 warnings.warn(message, category, stacklevel=2)
                 return fn(*args, **kwargs)
 
+            # Where type checkers, editors and documentation look (PEP 702).
+            warning.__deprecated__ = message
             return warning
 
         return decorate
