@@ -44,7 +44,7 @@ def weather(script, discovery, initialized):
     return weather
 
 
-@pytest.mark.req("R-254")
+@pytest.mark.req("R-254", "R-262")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_result_that_does_not_fit_is_one_error_with_the_place(
     autojump_clock, connect, weather, mode
@@ -145,6 +145,7 @@ async def test_lists_from_a_shared_cache_count_too(autojump_clock, connect, weat
     assert "tools/list" not in server.methods
 
 
+@pytest.mark.req("R-263")
 @pytest.mark.parametrize(
     "schema",
     [

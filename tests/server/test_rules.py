@@ -220,7 +220,7 @@ async def test_every_revision_is_served_from_start_to_end(autojump_clock, versio
             await client.send_ping()
 
 
-@pytest.mark.req("R-021")
+@pytest.mark.req("R-021", "R-275")
 async def test_a_missing_resource_of_an_older_server_is_the_same_exception(autojump_clock):
     from trio_mcp.errors import ResourceNotFoundError
 
