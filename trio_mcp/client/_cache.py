@@ -55,6 +55,20 @@ class _Flight:
     shareable: bool = False
 
 
+@attrs.frozen(eq=False)
+class _Question:
+    """What somebody wants to know, and how to ask for it."""
+
+    method: str
+    params_key: str
+    revision: Revision
+    ask: Callable[[], Awaitable[Any]]
+
+    @property
+    def subject(self) -> tuple[str, str]:
+        return self.method, self.params_key
+
+
 class ResponseCache:
     """The results that one client keeps."""
 
@@ -86,38 +100,33 @@ class ResponseCache:
         if mode == "bypass":
             return await ask()
         params_key = json.dumps(params, sort_keys=True) if params else ""
+        question = _Question(method, params_key, revision, ask)
         if mode == "refresh":
-            return await self._ask_and_keep(method, params_key, revision, ask)
+            return await self._ask_and_keep(question)
         while True:
-            entry = await self._read(method, params_key, revision)
+            entry = await self._read(question)
             if entry is not None:
                 return entry.value
-            flight = self._flights.get((method, params_key))
+            flight = self._flights.get(question.subject)
             if flight is None:
-                return await self._fly(method, params_key, revision, ask)
+                return await self._fly(question)
             await flight.landed.wait()
             if flight.error is not None:
                 # Each who waited raises an error of their own.
                 raise copy.copy(flight.error)
             if flight.shareable:
                 return flight.result
-            if (method, params_key) in self._uncacheable:
-                return await self._ask_and_keep(method, params_key, revision, ask)
+            if question.subject in self._uncacheable:
+                return await self._ask_and_keep(question)
 
-    async def _fly(
-        self,
-        method: str,
-        params_key: str,
-        revision: Revision,
-        ask: Callable[[], Awaitable[Any]],
-    ) -> Any:
-        subject = (method, params_key)
+    async def _fly(self, question: _Question) -> Any:
+        subject = question.subject
         if subject in self._uncacheable:
             # Its server has called it stale at once: nobody may share it.
-            return await self._ask_and_keep(method, params_key, revision, ask)
+            return await self._ask_and_keep(question)
         flight = self._flights[subject] = _Flight()
         try:
-            result = await self._ask_and_keep(method, params_key, revision, ask)
+            result = await self._ask_and_keep(question)
             flight.result = result
             flight.shareable = subject not in self._uncacheable
         except Exception as exc:
@@ -131,38 +140,33 @@ class ResponseCache:
             del flight
         return result
 
-    async def _ask_and_keep(
-        self,
-        method: str,
-        params_key: str,
-        revision: Revision,
-        ask: Callable[[], Awaitable[Any]],
-    ) -> Any:
-        group = self._group(method, params_key)
+    async def _ask_and_keep(self, question: _Question) -> Any:
+        subject, revision = question.subject, question.revision
+        group = self._group(*subject)
         changes = self._count(group)
-        result = await ask()
+        result = await question.ask()
         if isinstance(result, InputRequiredResult):
             return result
         ttl_ms = result.ttl_ms if revision.has_cache_hints else self._config.default_ttl_ms
         if ttl_ms <= 0:
             if len(self._uncacheable) >= MAX_REMEMBERED:
                 self._uncacheable.clear()
-            self._uncacheable.add((method, params_key))
+            self._uncacheable.add(subject)
             return result
-        self._uncacheable.discard((method, params_key))
+        self._uncacheable.discard(subject)
         if self._count(group) == changes:
             public = revision.has_cache_hints and result.cache_scope == "public"
-            key = self._key(method, params_key, revision, public=public)
+            key = self._key(question, public=public)
             self._written_at[key] = changes
             expires_at = self._config.clock() + min(ttl_ms, MAX_TTL_MS) / 1000
             entry = CacheEntry(result, "public" if public else "private", expires_at)
             await self._store.set(key, entry)
         return result
 
-    async def _read(self, method: str, params_key: str, revision: Revision) -> CacheEntry | None:
-        changes = self._count(self._group(method, params_key))
+    async def _read(self, question: _Question) -> CacheEntry | None:
+        changes = self._count(self._group(*question.subject))
         for public in (False, True):
-            key = self._key(method, params_key, revision, public=public)
+            key = self._key(question, public=public)
             entry = await self._store.get(key)
             if entry is None or (public and entry.scope != "public"):
                 continue
@@ -211,8 +215,8 @@ class ResponseCache:
     def _group_of(self, key: CacheKey) -> tuple[str, str]:
         return self._group(key.method, key.params_key)
 
-    def _key(self, method: str, params_key: str, revision: Revision, *, public: bool) -> CacheKey:
+    def _key(self, question: _Question, *, public: bool) -> CacheKey:
         user = "" if public and self._config.share_public else self._config.partition
         kind = "public" if public else "private"
-        partition = json.dumps([self._target, revision.version, kind, user])
-        return CacheKey(method, params_key, partition)
+        partition = json.dumps([self._target, question.revision.version, kind, user])
+        return CacheKey(question.method, question.params_key, partition)

@@ -16,7 +16,7 @@ from ._arguments import check_cached
 from ._client_life import LivingClient
 from ._input_rounds import complete_input, repeatable
 from ._pages import Pages, pages_of
-from ._session import LOGGING_IS_DEPRECATED, ROOTS_ARE_DEPRECATED
+from ._session_older import LOGGING_IS_DEPRECATED, ROOTS_ARE_DEPRECATED
 from ._subscriptions import listen
 
 if TYPE_CHECKING:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
 from trio_mcp._checks import check_flag, check_items, check_kind, check_text
 from trio_mcp._codec import encode
-from trio_mcp._deprecation import deprecated
-from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning
+from trio_mcp.errors import InvalidResponse
 from trio_mcp.types import (
     CallToolResult,
-    EmptyResult,
     InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
@@ -25,12 +22,9 @@ from trio_mcp.types import (
 
 from ._arguments import (
     add_input,
-    check_log_level,
     check_options,
     check_timeout,
-    meta_to_json,
     object_to_json,
-    progress_to_json,
     texts_to_json,
 )
 from ._callbacks import Callbacks, ClientRequestContext
@@ -41,7 +35,7 @@ from ._pages import Pages
 from ._results import read_result, refuse_input
 from ._roads import channel_opener
 from ._serving import ClientServing
-from ._session_agreement import AgreedSession
+from ._session_older import OlderSession
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,19 +75,11 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("trio_mcp.client")
 
-LOGGING_IS_DEPRECATED: Final = (
-    "set_logging_level is deprecated: protocol version 2026-07-28 has no such request; a client "
-    "asks for log messages by Client(log_level=…)"
-)
-ROOTS_ARE_DEPRECATED: Final = (
-    "send_roots_list_changed is deprecated: protocol version 2026-07-28 has no such notification"
-)
-
 # What a `resultType` of the core protocol is, and its absence.
 _UNCLAIMED: Final = frozenset({None, "complete", "input_required"})
 
 
-class ClientSession(AgreedSession):
+class ClientSession(OlderSession):
     """The verbs of the protocol on one connection; `Client` is the pleasant face on it.
 
     Enter it, then `discover` or `initialize` (or `adopt` what is known already). Any number
@@ -358,22 +344,6 @@ class ClientSession(AgreedSession):
         result = await self._ask("resources/read", params, ReadResourceResult, None, meta)
         return result if allow_input_required else refuse_input("resources/read", result)
 
-    async def subscribe_resource(
-        self, uri: str, *, meta: RequestParamsMeta | None = None
-    ) -> EmptyResult:
-        """Ask an older server to tell when a resource changes."""
-        _warn_deprecated("subscribe_resource")
-        check_text("uri", uri)
-        return await self._complete("resources/subscribe", {"uri": uri}, EmptyResult, None, meta)
-
-    async def unsubscribe_resource(
-        self, uri: str, *, meta: RequestParamsMeta | None = None
-    ) -> EmptyResult:
-        """Take `subscribe_resource` back."""
-        _warn_deprecated("unsubscribe_resource")
-        check_text("uri", uri)
-        return await self._complete("resources/unsubscribe", {"uri": uri}, EmptyResult, None, meta)
-
     # Prompts and completion
 
     async def list_prompts(
@@ -437,51 +407,6 @@ class ClientSession(AgreedSession):
                 params["context"] = {"arguments": settled}
         return await self._complete("completion/complete", params, CompleteResult)
 
-    # Utilities
-
-    async def send_ping(self, *, meta: RequestParamsMeta | None = None) -> EmptyResult:
-        """Ask an older server for a sign of life."""
-        return await self._complete("ping", {}, EmptyResult, None, meta)
-
-    @deprecated(LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
-    async def set_logging_level(
-        self, level: LoggingLevel, *, meta: RequestParamsMeta | None = None
-    ) -> EmptyResult:
-        """Ask an older server for log messages from a level on."""
-        return await self._set_logging_level(level, meta)
-
-    async def _set_logging_level(
-        self, level: LoggingLevel, meta: RequestParamsMeta | None
-    ) -> EmptyResult:
-        check_log_level("level", level)
-        return await self._complete("logging/setLevel", {"level": level}, EmptyResult, None, meta)
-
-    async def send_progress_notification(
-        self,
-        progress_token: str | int,
-        progress: float,
-        total: float | None = None,
-        message: str | None = None,
-        *,
-        meta: RequestParamsMeta | None = None,
-    ) -> None:
-        """Tell an older server how far the answer to its request is."""
-        _warn_deprecated("send_progress_notification")
-        params = progress_to_json(progress_token, progress, total, message)
-        if not self._require_revision().has_progress_message:
-            params.pop("message", None)
-        if meta is not None:
-            params["_meta"] = meta_to_json(meta)
-        await self._require_link().notify("notifications/progress", params)
-
-    @deprecated(ROOTS_ARE_DEPRECATED, category=MCPDeprecationWarning)
-    async def send_roots_list_changed(self) -> None:
-        """Tell an older server that the roots have changed."""
-        await self._tell_of_changed_roots()
-
-    async def _tell_of_changed_roots(self) -> None:
-        await self._require_link().notify("notifications/roots/list_changed")
-
     async def dispatch_input_request(
         self, ctx: ClientRequestContext, request: InputRequest
     ) -> InputResponse | ErrorData:
@@ -495,11 +420,3 @@ class ClientSession(AgreedSession):
         check_kind("ctx", ctx, ClientRequestContext)
         check_kind("request", request, Request)
         return await self._serving.ask(ctx, request.method, request.params)
-
-
-def _warn_deprecated(name: str) -> None:
-    warnings.warn(
-        f"{name} is deprecated: protocol version 2026-07-28 has no such request",
-        MCPDeprecationWarning,
-        stacklevel=3,
-    )

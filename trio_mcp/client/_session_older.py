@@ -1,0 +1,97 @@
+"""The verbs that only the older era has: most of them warn that they are deprecated."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Final
+
+from trio_mcp._checks import check_text
+from trio_mcp._deprecation import deprecated
+from trio_mcp.errors import MCPDeprecationWarning
+from trio_mcp.types import EmptyResult
+
+from ._arguments import check_log_level, meta_to_json, progress_to_json
+from ._session_agreement import AgreedSession
+
+if TYPE_CHECKING:
+    from trio_mcp.types import LoggingLevel, RequestParamsMeta
+
+
+LOGGING_IS_DEPRECATED: Final = (
+    "set_logging_level is deprecated: protocol version 2026-07-28 has no such request; a client "
+    "asks for log messages by Client(log_level=…)"
+)
+ROOTS_ARE_DEPRECATED: Final = (
+    "send_roots_list_changed is deprecated: protocol version 2026-07-28 has no such notification"
+)
+
+
+class OlderSession(AgreedSession):
+    """A session with what 2026-07-28 no longer has."""
+
+    async def send_ping(self, *, meta: RequestParamsMeta | None = None) -> EmptyResult:
+        """Ask an older server for a sign of life."""
+        return await self._complete("ping", {}, EmptyResult, None, meta)
+
+    @deprecated(LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
+    async def set_logging_level(
+        self, level: LoggingLevel, *, meta: RequestParamsMeta | None = None
+    ) -> EmptyResult:
+        """Ask an older server for log messages from a level on."""
+        return await self._set_logging_level(level, meta)
+
+    async def _set_logging_level(
+        self, level: LoggingLevel, meta: RequestParamsMeta | None
+    ) -> EmptyResult:
+        check_log_level("level", level)
+        return await self._complete("logging/setLevel", {"level": level}, EmptyResult, None, meta)
+
+    async def send_progress_notification(
+        self,
+        progress_token: str | int,
+        progress: float,
+        total: float | None = None,
+        message: str | None = None,
+        *,
+        meta: RequestParamsMeta | None = None,
+    ) -> None:
+        """Tell an older server how far the answer to its request is."""
+        _warn_deprecated("send_progress_notification")
+        params = progress_to_json(progress_token, progress, total, message)
+        if not self._require_revision().has_progress_message:
+            params.pop("message", None)
+        if meta is not None:
+            params["_meta"] = meta_to_json(meta)
+        await self._require_link().notify("notifications/progress", params)
+
+    @deprecated(ROOTS_ARE_DEPRECATED, category=MCPDeprecationWarning)
+    async def send_roots_list_changed(self) -> None:
+        """Tell an older server that the roots have changed."""
+        await self._tell_of_changed_roots()
+
+    async def _tell_of_changed_roots(self) -> None:
+        await self._require_link().notify("notifications/roots/list_changed")
+
+    async def subscribe_resource(
+        self, uri: str, *, meta: RequestParamsMeta | None = None
+    ) -> EmptyResult:
+        """Ask an older server to tell when a resource changes."""
+        _warn_deprecated("subscribe_resource")
+        check_text("uri", uri)
+        return await self._complete("resources/subscribe", {"uri": uri}, EmptyResult, None, meta)
+
+    async def unsubscribe_resource(
+        self, uri: str, *, meta: RequestParamsMeta | None = None
+    ) -> EmptyResult:
+        """Take `subscribe_resource` back."""
+        _warn_deprecated("unsubscribe_resource")
+        check_text("uri", uri)
+        return await self._complete("resources/unsubscribe", {"uri": uri}, EmptyResult, None, meta)
+
+
+def _warn_deprecated(name: str) -> None:
+    warnings.warn(
+        f"{name} is deprecated: protocol version 2026-07-28 has no such request",
+        MCPDeprecationWarning,
+        stacklevel=3,
+    )
