@@ -341,6 +341,22 @@ async def test_only_the_client_that_was_asked_hears_that_it_is_done():
     assert told == {"one": ["e-1"], "other": []}
 
 
+@pytest.mark.req("R-238")
+async def test_a_call_is_sent_again_under_another_id(autojump_clock, connect, script, discovery):
+    question = {"method": "roots/list"}
+
+    def answer(params):
+        if "inputResponses" in params:
+            return {"resultType": "complete", "content": []}
+        return {"resultType": "input_required", "inputRequests": {"q": question}}
+
+    server = script(server__discover=discovery, tools__call=answer)
+    async with connect(server, list_roots_callback=_roots) as client:
+        await client.call_tool("x")
+    first, again = [each for each in server.received if each.method == "tools/call"]
+    assert first.id != again.id
+
+
 # Sampling
 
 

@@ -115,6 +115,22 @@ async def test_the_older_error_sends_nobody_to_a_wrong_url_either(url, code):
     assert caught.value.code == code
 
 
+@pytest.mark.req("R-588")
+async def test_that_error_is_for_urls_that_are_needed_and_nothing_else():
+    server = asking_server(visit("https://example.com/pay"))
+    # Neither a client that cannot open URLs nor a user who declines is a reason for it.
+    async with Client(server, mode="legacy") as client:
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("pay")
+    assert caught.value.code == -32021
+
+    async def decline(context, params):
+        return ElicitResult(action="decline")
+
+    async with Client(server, mode="legacy", elicitation_callback=decline) as client:
+        assert (await client.call_tool("pay")).content[0].text == "answered"
+
+
 # Sampling
 
 
