@@ -415,6 +415,45 @@ async def test_an_answer_that_was_overtaken_changes_nothing(autojump_clock, scri
         assert set(group.tools) == {"newer"}
 
 
+@BOTH_ERAS
+@pytest.mark.parametrize("road", ["direct", "channel"])
+async def test_what_a_server_adds_and_removes_is_followed(autojump_clock, servers, mode, road):
+    server = servers.make("a", "x")
+    server.resource("res://0", name="r0")(lambda: "text")
+    server.prompt(name="p0")(lambda: "text")
+    async with ClientSessionGroup() as group:
+        session = await group.connect_to_server(
+            server if road == "direct" else over_channel(server),
+            ClientSessionParameters(mode=mode),
+        )
+        await group.connect_to_server(servers.make("b", "z"))
+        server.add_tool(lambda: "new", name="y")
+        await trio.sleep(1)
+        assert list(group.tools) == ["x", "a_waits", "y", "z", "b_waits"]
+        server.remove_tool("x")
+        server.resource("res://r", name="r")(lambda: "text")
+        server.prompt(name="p")(lambda: "text")
+        await trio.sleep(1)
+        assert list(group.tools) == ["a_waits", "y", "z", "b_waits"]
+        assert (set(group.resources), set(group.prompts)) == ({"r0", "r"}, {"p0", "p"})
+        await group.disconnect_from_server(session)
+        server.add_tool(lambda: "new", name="late")
+        await trio.sleep(1)
+        assert list(group.tools) == ["z", "b_waits"]
+
+
+async def test_a_server_that_cannot_be_listened_to_is_a_member_all_the_same(
+    autojump_clock, script, discovery
+):
+    told = {**discovery, "capabilities": {"tools": {"listChanged": True}}}
+    server = script(server__discover=told, tools__list=listing("x"))
+    async with reaching(server) as [wire], ClientSessionGroup() as group:
+        await group.connect_to_server(wire)
+        await trio.sleep(1)
+        assert set(group.tools) == {"x"}
+        assert server.methods.count("subscriptions/listen") == 1
+
+
 @pytest.mark.case("C036")
 async def test_fifty_changes_after_every_listing_cost_a_handful_of_listings(
     autojump_clock, script, initialized

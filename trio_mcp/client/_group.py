@@ -59,9 +59,9 @@ class ClientSessionGroup:
 
     Servers come and go while the group is in use, from any task. Each is connected wholly or
     not at all, speaks whatever era it knows, and harms no other one: the names of a server that
-    dies go with it. One that tells that its lists have changed is listed anew (a modern server
-    tells that only to those who listen: `Client.listen`); what it still has keeps its name.
-    Leaving the block closes all of them, in bounded time.
+    dies go with it. One that tells that its lists have changed is listed anew (those of modern
+    servers are subscribed to); what it still has keeps its name. Leaving the block closes all
+    of them, in bounded time.
 
     Args:
       exit_stack: Closes the group instead of ``async with group``; it has to be one of the task

@@ -26,6 +26,7 @@ from ._server_parameters import (
     SseServerParameters,
     StreamableHttpParameters,
 )
+from ._subscriptions import listen
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -119,7 +120,36 @@ class Member:
         with self._staying:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._wait_lost, on_lost)
+                nursery.start_soon(self._subscribe)
                 await self._follow_changes(ask_anew)
+
+    async def _subscribe(self) -> None:
+        # A modern server tells changes only to those who ask; an older one tells everybody.
+        told = self._tells_changes_of()
+        if not told:
+            return
+        try:
+            async with listen(
+                self.session,
+                tools_list_changed="tools" in told,
+                prompts_list_changed="prompts" in told,
+                resources_list_changed="resources" in told,
+            ) as changes:
+                # What changed between its answer and now, nobody has told.
+                self._changed.set()
+                async for _ in changes:
+                    pass  # `_notified` knows already
+        except MCPError as exc:
+            logger.info(
+                "The server %s tells of no changes any more: %s", self.info.name, exc.message
+            )
+
+    def _tells_changes_of(self) -> set[str]:
+        revision, can = self.session.revision, self.session.server_capabilities
+        if revision is None or not revision.has_subscription_streams or can is None:
+            return set()
+        kinds = {"tools": can.tools, "prompts": can.prompts, "resources": can.resources}
+        return {name for name, kind in kinds.items() if kind is not None and kind.list_changed}
 
     async def _follow_changes(self, ask_anew: Callable[[], Awaitable[None]]) -> None:
         pacing = Pacing()
