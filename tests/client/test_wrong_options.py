@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import trio
 
 from trio_mcp.client import (
     CacheConfig,
@@ -17,6 +18,7 @@ from trio_mcp.client import (
     SseServerParameters,
     StreamableHttpParameters,
     advertise,
+    connect,
 )
 from trio_mcp.server import Server
 from trio_mcp.transports import StdioServerParameters, open_memory_channel_pair, stdio_client
@@ -102,6 +104,15 @@ def test_parameters_of_a_group_refuse_wrong_options_when_they_are_made(options, 
 def test_what_is_no_server_is_refused_when_the_client_is_made(server):
     with pytest.raises(TypeError, match="Client expects StdioServerParameters, a Server or MCPS"):
         Client(server)
+
+
+async def test_what_is_no_nursery_is_refused_before_anything_is_opened():
+    with pytest.raises(TypeError, match=r"^nursery: expected Nursery, got Server$"):
+        await connect(Server("x"), Server("x"))
+    async with trio.open_nursery() as nursery:
+        with pytest.raises(TypeError, match="mode: expected one of"):
+            await connect(nursery, Server("x"), mode=5)
+        assert not nursery.child_tasks
 
 
 def test_streams_that_are_none_are_refused_when_the_session_is_made():

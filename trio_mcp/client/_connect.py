@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack, final
 import attrs
 import trio
 
+from trio_mcp._checks import check_kind
 from trio_mcp._rpc._nursery import finish_within
 from trio_mcp.errors import ConnectionLost
 
@@ -103,6 +104,7 @@ async def connect(
       seconds; then the nursery alone waits for that.
 
     """
+    check_kind("nursery", nursery, trio.Nursery)
     # Not by `nursery.start`: that would run the connection under the caller's scopes until it is
     # open, so that a nursery that is cancelled would have to wait for a server that is silent.
     client = ConnectedClient(server, **options)
