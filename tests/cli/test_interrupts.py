@@ -63,25 +63,74 @@ def test_sigterm_ends_a_call_the_same_way(start, shop):
     assert (done.status, done.err) == (128 + signal.SIGTERM, "interrupted\n")
 
 
+LIFESPAN = """
+import sys
+from contextlib import asynccontextmanager
+from trio_mcp import MCPServer
+
+@asynccontextmanager
+async def lifespan(server):
+    try:
+        print("open", file=sys.stderr, flush=True)
+        yield
+    finally:
+        print("closed", file=sys.stderr, flush=True)
+
+mcp = MCPServer("slow", lifespan=lifespan)
+"""
+
+
 def test_interrupted_server_ends_with_one_line(start, tmp_path):
-    (tmp_path / "slow.py").write_text(
-        "import sys\n"
-        "from contextlib import asynccontextmanager\n"
-        "from trio_mcp import MCPServer\n"
-        "@asynccontextmanager\n"
-        "async def lifespan(server):\n"
-        "    try:\n"
-        "        print('open', file=sys.stderr, flush=True)\n"
-        "        yield\n"
-        "    finally:\n"
-        "        print('closed', file=sys.stderr, flush=True)\n"
-        "mcp = MCPServer('slow', lifespan=lifespan)\n"
-    )
+    (tmp_path / "slow.py").write_text(LIFESPAN)
     running = start("run", tmp_path / "slow.py")
     running.wait_for("open")
     running.interrupt()
     done = running.end()
-    assert (done.status, done.out, done.err) == (130, "", "closed\ninterrupted\n")
+    assert (done.status, done.out, done.err) == (130, "", "interrupted\nclosed\n")
+
+
+# The signal comes between making a coroutine and running it.
+INTERRUPT_AT_START = """
+import os, signal, sys
+from trio_mcp.cli import main
+from trio_mcp._rpc._peer import Peer
+
+run = Peer.run
+
+def run_interrupted(self):
+    coroutine = run(self)
+    os.kill(os.getpid(), {number})
+    return coroutine
+
+Peer.run = run_interrupted
+sys.exit(main({words!r}))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", ["run", "list", "call"])
+def test_interrupt_while_a_connection_starts_leaves_one_line(shop, command, number):
+    words = [command, str(shop), *(["order"] if command == "call" else [])]
+    program = INTERRUPT_AT_START.format(number=int(number), words=words)
+    with subprocess.Popen(
+        [sys.executable, "-W", "always", "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        assert process.stderr is not None
+        assert process.wait(timeout=30) == 128 + number
+        assert process.stderr.read() == "interrupted\n"
+
+
+def test_sigterm_closes_a_server_in_order(start, tmp_path):
+    (tmp_path / "slow.py").write_text(LIFESPAN)
+    running = start("run", tmp_path / "slow.py")
+    running.wait_for("open")
+    running.interrupt(signal.SIGTERM)
+    done = running.end()
+    assert (done.status, done.out, done.err) == (143, "", "interrupted\nclosed\n")
 
 
 def test_interrupt_while_the_file_is_imported_has_no_traceback(start, tmp_path):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
+@trio.lowlevel.enable_ki_protection
 async def open_background_nursery() -> AsyncGenerator[trio.Nursery, None]:
     """Open a nursery for helpers of the body; leaving the body cancels them.
 

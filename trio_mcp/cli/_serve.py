@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-from trio_mcp._rpc._interrupt import run_until_interrupt
+from trio_mcp.cli._interrupts import run_until_interrupted
 from trio_mcp.cli._load import load_server
-from trio_mcp.cli._mistakes import UsageMistake, interrupted
+from trio_mcp.cli._mistakes import UsageMistake
 from trio_mcp.cli._target import split_object
 from trio_mcp.mcpserver import MCPServer
 from trio_mcp.transports import stdio_server
-
-if TYPE_CHECKING:
-    from trio_mcp.server import Server
 
 LATER: Final = ("streamable-http", "sse", "websocket")
 
 
 def serve_file(target: str, transport: str) -> int:
-    """Serve the server of ``FILE[:object]`` until its client goes, or until Ctrl-C.
+    """Serve the server of ``FILE[:object]`` until its client goes, or until Ctrl-C or SIGTERM.
 
     Raises:
       UsageMistake: if there is no such server or transport.
@@ -39,9 +36,10 @@ def serve_file(target: str, transport: str) -> int:
     if sys.stdin.isatty():
         hint = "this terminal is its client: one JSON-RPC message a line, Ctrl-D ends"
         print(f"{lowlevel.name}: {hint}", file=sys.stderr)
-    return interrupted() if run_until_interrupt(_serve, lowlevel) else 0
 
+    async def serve() -> int:
+        async with stdio_server() as channel:
+            await lowlevel.run(channel)
+        return 0
 
-async def _serve(server: Server[Any]) -> None:
-    async with stdio_server() as channel:
-        await server.run(channel)
+    return run_until_interrupted(serve)
