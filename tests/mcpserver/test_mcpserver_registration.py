@@ -272,7 +272,9 @@ def test_the_server_says_what_it_was_made_with() -> None:
 
 
 def test_bad_options_are_refused() -> None:
-    with pytest.raises(ValueError, match="list_page_size must be at least 1"):
+    with pytest.raises(
+        ValueError, match="list_page_size: expected a whole number of at least 1, got 0"
+    ):
         MCPServer(list_page_size=0)
     with pytest.raises(ValueError, match="cannot be cached"):
         MCPServer(cache_hints={"tools/call": CacheHint()})  # type: ignore[dict-item]

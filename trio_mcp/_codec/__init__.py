@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from trio_mcp._exports import lazy_exports
 
 if TYPE_CHECKING:
+    from ._check import check_wire as check_wire
     from ._converter import decode as decode
     from ._converter import encode as encode
     from ._decode_error import DecodeError as DecodeError
@@ -45,6 +46,7 @@ __all__ = [
     "check_notification",
     "check_request",
     "check_result",
+    "check_wire",
     "checked_copy",
     "decode",
     "dump_lines",
@@ -74,6 +76,7 @@ if not TYPE_CHECKING:
             "check_notification": "._envelope",
             "check_request": "._envelope",
             "check_result": "._envelope",
+            "check_wire": "._check",
             "checked_copy": "._json",
             "decode": "._converter",
             "dump_lines": "._envelope",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from trio_mcp._checks import check_callable
 from trio_mcp.types import CompleteRequestParams, CompleteResult, Completion
 
 from ._answers import completion_failure, is_answer
@@ -32,6 +33,8 @@ class ServesCompletions(ServingBase[LifespanResultT]):
         """
 
         def decorate(fn: CallableT) -> CallableT:
+            check_callable("fn", fn)
+
             async def handle(
                 ctx: ServerRequestContext[Any, Any], params: CompleteRequestParams
             ) -> CompleteResult:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import mimetypes
 import re
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
+from trio_mcp._checks import check_kind, check_text
 from trio_mcp.types import (
     AudioContent,
     BlobResourceContents,
@@ -56,6 +57,12 @@ class _Media:
     ) -> None:
         if (path is None) == (data is None):
             raise ValueError(f"{type(self).__name__} takes either path= or data=")
+        if path is not None:
+            check_kind("path", path, (str, PurePath))
+        if data is not None:
+            check_kind("data", data, (bytes, bytearray, memoryview))
+        if format is not None:
+            check_text("format", format)
         self.path = None if path is None else Path(path)
         self.data = data
         self._format = format

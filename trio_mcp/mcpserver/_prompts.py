@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import trio
 
+from trio_mcp._codec import check_wire
 from trio_mcp.errors import MCPError
 from trio_mcp.types import (
     INTERNAL_ERROR,
@@ -56,6 +57,7 @@ class Prompt:
     _function: TextFunction = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
+        check_wire(self._entry(self._arguments))
         self._function = TextFunction(self.fn, self.name, self.context_kwarg)
         self.context_kwarg = self._function.context_kwarg
 
@@ -160,10 +162,13 @@ class Prompt:
 
     def to_wire(self) -> WirePrompt:
         """Make the entry of ``prompts/list``."""
+        return self._entry(self.arguments)
+
+    def _entry(self, arguments: list[PromptArgument] | None) -> WirePrompt:
         return WirePrompt(
             name=self.name,
             title=self.title,
             description=self.description or None,
-            arguments=self.arguments or None,
+            arguments=arguments or None,
             icons=self.icons,
         )

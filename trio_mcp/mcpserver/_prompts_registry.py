@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import trio
 
+from trio_mcp._checks import check_kind, check_text
 from trio_mcp.errors import MCPError
 from trio_mcp.server import PromptsListChanged
 from trio_mcp.types import (
@@ -61,6 +62,7 @@ class ServesPrompts(ServingBase[LifespanResultT]):
           InvalidSignature: if the server runs, and a hint names what nothing defines.
 
         """
+        check_kind("prompt", prompt, Prompt, "a Prompt (@mcp.prompt() is for functions)")
         self._complete_if_running(prompt)
         self._prompts.add(prompt.name, prompt)
         self._allow_logging(prompt.context_kwarg)
@@ -110,6 +112,8 @@ class ServesPrompts(ServingBase[LifespanResultT]):
           InvalidSignature: if a hint has no schema; it names the parameter.
 
         """
+        if name is not None and not callable(name):
+            check_text("name", name)
         if callable(name):
             self.add_prompt(Prompt.from_function(name))
             return name

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, final
 
+from trio_mcp._checks import check_callable
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -44,6 +46,7 @@ class Resolve:
     __slots__ = ("fn",)
 
     def __init__(self, fn: Callable[..., Any]) -> None:
+        check_callable("fn", fn)
         self.fn = fn
 
     def __repr__(self) -> str:

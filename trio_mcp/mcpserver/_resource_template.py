@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from trio_mcp._checks import check_kind, check_text
 from trio_mcp.errors import ResourceError, ResourceNotFoundError
 from trio_mcp.types import InputRequiredResult
 from trio_mcp.types import ResourceTemplate as WireResourceTemplate
@@ -95,6 +96,8 @@ class ResourceTemplate:
           InvalidSignature: if a hint has no schema.
 
         """
+        check_text("uri_template", uri_template)
+        check_kind("security", security, ResourceSecurity)
         parsed = UriTemplate.parse(uri_template)
         check_uri_template(uri_template)
         published = name_of(fn, name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from trio_mcp._checks import check_text
+
 # RFC 3986 section 3.1. Templates may leave the scheme, or its end, to a variable.
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _TEMPLATE_START: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*)?(?::|\{)")
@@ -18,9 +20,11 @@ def check_uri(uri: str) -> None:
     """Make sure that a string is an absolute URI.
 
     Raises:
+      TypeError: if it is no string.
       ValueError: with the reason why it is none.
 
     """
+    check_text("uri", uri)
     if not _SCHEME.match(uri):
         raise ValueError(
             f"The resource URI {uri!r} has no scheme; write something like 'notes://{uri}'"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 import trio
 
+from trio_mcp._checks import check_kind, check_text
 from trio_mcp.types import Resource as WireResource
 
 from ._resource_contents import BINARY, TEXT, ReadResourceContents, contents_of
@@ -115,6 +116,7 @@ class TextResource(Resource):
     text: str
 
     def __attrs_post_init__(self) -> None:
+        check_text("text", self.text)
         super().__attrs_post_init__()
         if self.size is None:
             self.size = len(self.text.encode())
@@ -136,6 +138,7 @@ class BinaryResource(Resource):
     data: bytes
 
     def __attrs_post_init__(self) -> None:
+        check_kind("data", self.data, (bytes, bytearray, memoryview))
         super().__attrs_post_init__()
         if self.size is None:
             self.size = len(self.data)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import codecs
 import mimetypes
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import attrs
 import trio
 
+from trio_mcp._checks import check_kind, check_text
 from trio_mcp._codec._json import dumps
 
 from ._resource_contents import BINARY, JSON, TEXT, charset_of, is_textual
@@ -26,6 +27,7 @@ _T = TypeVar("_T")
 
 
 def _absolute(path: str | Path) -> Path:
+    check_kind("path", path, (str, PurePath))
     path = Path(path)
     if not path.is_absolute():
         raise ValueError(f"The path of a resource must be absolute, {str(path)!r} is not")
@@ -62,6 +64,7 @@ class FileResource(Resource):
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
         if self.encoding is not None:
+            check_text("encoding", self.encoding)
             _check_encoding(self.encoding)
 
     def guess_mime_type(self) -> str:

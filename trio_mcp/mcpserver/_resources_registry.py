@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from trio_mcp._checks import check_kind, check_text
+from trio_mcp._codec import check_wire
 from trio_mcp.errors import (
     MCPError,
     ResourceError,
@@ -28,7 +30,7 @@ from trio_mcp.types import ResourceTemplate as WireResourceTemplate
 
 from ._answers import is_answer, resource_failure, single_cause
 from ._function_resource import FunctionResource
-from ._path_security import ResourceSecurityError
+from ._path_security import ResourceSecurity, ResourceSecurityError
 from ._registry import Registry
 from ._resource_template import ResourceTemplate
 from ._resources import Resource
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
 
     from ._context import Context
-    from ._path_security import ResourceSecurity
     from ._resource_contents import ReadResourceContents
 
 
@@ -87,6 +88,10 @@ class ServesResources(ServingBase[LifespanResultT]):
           InvalidSignature: if the server runs, and a hint names what nothing defines.
 
         """
+        check_kind(
+            "resource", resource, Resource, "a Resource (@mcp.resource(…) is for functions)"
+        )
+        check_wire(resource.to_wire())
         if isinstance(resource, FunctionResource):
             self._complete_if_running(resource)
         self._resources.add(resource.uri, resource)
@@ -110,6 +115,8 @@ class ServesResources(ServingBase[LifespanResultT]):
           InvalidSignature: if the server runs, and a hint names what nothing defines.
 
         """
+        check_kind("template", template, ResourceTemplate)
+        check_wire(template.to_wire())
         self._complete_if_running(template)
         self._templates.add(template.uri_template, template)
         self._allow_logging(template.context_kwarg)
@@ -166,6 +173,9 @@ class ServesResources(ServingBase[LifespanResultT]):
         """
         if callable(uri):
             raise TypeError("A resource needs a URI: write @mcp.resource('notes://all')")
+        check_text("uri", uri)
+        if security is not None:
+            check_kind("security", security, ResourceSecurity)
         is_template = bool(UriTemplate.parse(uri).variables)
 
         def decorate(fn: CallableT) -> CallableT:

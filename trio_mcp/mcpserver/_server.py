@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Generic, Literal, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
-from trio_mcp._checks import check_word
 from trio_mcp._rpc._interrupt import run_until_interrupt
 from trio_mcp._rpc._service import Service
 from trio_mcp.server import RequestStateBoundary, RequestStateSecurity, Server
@@ -15,9 +14,9 @@ from ._changes import TellsChanges
 from ._completions import ServesCompletions
 from ._extensions import add_extensions
 from ._function_resource import FunctionResource
+from ._option_checks import check_server_options
 from ._path_security import DEFAULT_RESOURCE_SECURITY
 from ._prompts_registry import ServesPrompts
-from ._registry import DuplicatePolicy
 from ._resources_registry import ServesResources
 from ._serving_base import ServingBase
 from ._settings import LifespanResultT, LogLevel, Settings
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
     from ._extensions import Extension
     from ._path_security import ResourceSecurity
+    from ._registry import DuplicatePolicy
     from ._resources import Resource
     from ._serving_base import Published
     from ._tool import Tool
@@ -102,6 +102,10 @@ class MCPServer(
         ``"ignore"`` keep that. When None, ``warn_on_duplicate_…`` say which of the last two.
       list_page_size: The most entries in one answer to a list request; all when None.
 
+    Raises:
+      TypeError: if an argument is of the wrong kind; says which, what was expected and what came.
+      ValueError: if one has a value that it cannot have.
+
     """
 
     def __init__(
@@ -144,10 +148,22 @@ class MCPServer(
             token_verifier=token_verifier,
             auth=auth,
         )
-        if on_duplicate is not None:
-            check_word("on_duplicate", on_duplicate, get_args(DuplicatePolicy))
-        if list_page_size is not None and list_page_size < 1:
-            raise ValueError(f"list_page_size must be at least 1, not {list_page_size}")
+        check_server_options(
+            name=name,
+            debug=debug,
+            log_level=log_level,
+            warn_on_duplicate_resources=warn_on_duplicate_resources,
+            warn_on_duplicate_tools=warn_on_duplicate_tools,
+            warn_on_duplicate_prompts=warn_on_duplicate_prompts,
+            dependencies=dependencies,
+            lifespan=lifespan,
+            resource_security=resource_security,
+            request_state_security=request_state_security,
+            subscriptions=subscriptions,
+            middleware=middleware,
+            list_page_size=list_page_size,
+            on_duplicate=on_duplicate,
+        )
         self.settings: Settings[LifespanResultT] = Settings(
             debug=debug,
             log_level=log_level,

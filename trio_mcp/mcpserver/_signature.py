@@ -259,6 +259,14 @@ class _Reader:
         )
 
     def _inspect(self) -> inspect.Signature:
+        declared = self._declared()
+        if self.context_kwarg is not None and not _takes(declared, self.context_kwarg):
+            raise InvalidSignature(
+                f"{self.name}: context_kwarg is {self.context_kwarg!r}, which is no parameter"
+            )
+        return declared
+
+    def _declared(self) -> inspect.Signature:
         try:
             return inspect.signature(self.fn)
         except NameError as exc:  # annotations that are evaluated when asked for (3.14)
@@ -404,6 +412,13 @@ class _Reader:
         if not self.ignore_unknown:
             schema["additionalProperties"] = False
         return self.walker.document(schema)
+
+
+def _takes(declared: inspect.Signature, name: str) -> bool:
+    found = declared.parameters.get(name)
+    if found is not None and found.kind in (found.KEYWORD_ONLY, found.POSITIONAL_OR_KEYWORD):
+        return True
+    return any(each.kind is each.VAR_KEYWORD for each in declared.parameters.values())
 
 
 def _about(parameter: inspect.Parameter, error: UnknownName) -> UnknownName:

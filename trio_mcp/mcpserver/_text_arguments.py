@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from trio_mcp._checks import check_callable, check_text
 from trio_mcp._codec import JsonError, loads
 from trio_mcp.errors import InvalidSignature
 
@@ -52,6 +53,9 @@ class TextFunction:
     _resolvers: ResolverPlan | None = attrs.field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
+        check_callable("fn", self.fn)
+        if self.context_kwarg is not None:
+            check_text("context_kwarg", self.context_kwarg)
         try:
             self._signature = self._read()
         except UnknownName as unknown:
@@ -151,9 +155,13 @@ def name_of(fn: Callable[..., Any], name: str | None) -> str:
     """Give the name under which a function is published.
 
     Raises:
+      TypeError: if it is no function, or the name is none.
       ValueError: if it has none.
 
     """
+    check_callable("fn", fn)
+    if name is not None:
+        check_text("name", name)
     found = name or callable_name(fn)
     if found == "<lambda>":
         raise ValueError("A lambda has no name of its own: pass name=")

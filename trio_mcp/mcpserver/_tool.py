@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, get_origin
 import attrs
 import trio
 
+from trio_mcp._checks import check_callable
+from trio_mcp._codec._check import check_wire
 from trio_mcp._codec._converter import encode
 from trio_mcp._codec._json import checked_copy
 from trio_mcp._codec._schema import SchemaError
@@ -28,6 +30,7 @@ from ._callables import callable_description, callable_docstring, callable_name
 from ._context import Context
 from ._hints import Scope, UnknownName, is_still_running
 from ._hints._header_names import header_fault
+from ._option_checks import check_tool_options
 from ._results import ResultError, ResultPlan, plan_result, reads_files
 from ._signature import (
     ArgumentsError,
@@ -152,9 +155,21 @@ class Tool:
         Raises:
           InvalidSignature: if the function cannot be published; names the parameter, its hint
             and why.
-          ValueError: if there is no name, or the options contradict each other.
+          ValueError: if there is no name, an option has a value that it cannot have, or the
+            options contradict each other.
+          TypeError: if an argument is of the wrong kind; says which, what was expected and what
+            came.
 
         """
+        check_callable("fn", fn)
+        check_tool_options(
+            name=name,
+            context_kwarg=context_kwarg,
+            structured_output=structured_output,
+            timeout=timeout,
+            run_in_thread=run_in_thread,
+            ignore_unknown_arguments=ignore_unknown_arguments,
+        )
         tool_name = name or callable_name(fn)
         if tool_name == "<lambda>":
             raise ValueError("A lambda has no name of its own: pass name=")
@@ -168,6 +183,17 @@ class Tool:
             raise ValueError(
                 f"{tool_name}: a function in the event loop cannot be stopped by timeout="
             )
+        check_wire(
+            WireTool(
+                name=tool_name,
+                title=title,
+                description=description,
+                input_schema={},
+                annotations=annotations,
+                icons=icons,
+                meta=meta,
+            )
+        )
         warn_about_tool_name(tool_name)
         tool = cls(
             fn=fn,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import trio
 
+from trio_mcp._checks import check_kind, check_text
 from trio_mcp._codec import SharedArray
 from trio_mcp.errors import MCPError, ToolError
 from trio_mcp.server import ToolsListChanged
@@ -61,6 +62,7 @@ class ServesTools(ServingBase[LifespanResultT]):
     # Registering
 
     def _register_tool(self, tool: Tool) -> None:
+        check_kind("tool", tool, Tool)
         self._complete_if_running(tool)
         self._tools.add(tool.name, tool)
         self._allow_logging(tool.context_kwarg)
@@ -176,6 +178,8 @@ class ServesTools(ServingBase[LifespanResultT]):
 
         ``@mcp.tool`` does the same as ``@mcp.tool()``. The function itself stays as it is.
         """
+        if name is not None and not callable(name):
+            check_text("name", name)
         if callable(name):
             self.add_tool(name)
             return name

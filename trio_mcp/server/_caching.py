@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import attrs
 
+from trio_mcp._checks import check_kind, check_mapping
 from trio_mcp.types._methods import METHODS
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def validate_cache_hints(cache_hints: Mapping[Any, Any] | None) -> dict[str, Cac
 
     """
     checked: dict[str, CacheHint] = {}
+    if cache_hints is not None:
+        check_mapping("cache_hints", cache_hints, expected="a dict of CacheHint by method")
     for method, hint in (cache_hints or {}).items():
         spec = METHODS.get(method)
         if spec is None or not spec.cacheable:
@@ -84,7 +87,6 @@ def validate_cache_hints(cache_hints: Mapping[Any, Any] | None) -> dict[str, Cac
             raise ValueError(
                 f"cache_hints: {method!r} cannot be cached; these can: {', '.join(cacheable)}"
             )
-        if not isinstance(hint, CacheHint):
-            raise TypeError(f"cache_hints[{method!r}] must be a CacheHint, got {hint!r:.60}")
+        check_kind(f"cache_hints[{method!r}]", hint, CacheHint)
         checked[method] = hint
     return checked

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 import attrs
 
+from trio_mcp._checks import wrong_kind
 from trio_mcp._codec import DecodeError, decode
 from trio_mcp._protocol._refusals import invalid_params
 from trio_mcp.types._base import JsonObject, WireModel
@@ -82,15 +83,25 @@ def read_params(params_type: Any, params: Mapping[str, Any] | None, revision: Re
             return decode(params_type, given, revision, where="params")
         except DecodeError as exc:
             raise invalid_params(f"Invalid params: {exc}") from exc
-    validate = getattr(params_type, "model_validate", None)
-    if validate is None:
-        raise TypeError(
-            f"params_type must be a wire type, a pydantic model or dict, got {params_type!r}"
-        )
     try:
-        return validate({key: value for key, value in given.items() if key != "_meta"})
+        return params_type.model_validate(
+            {key: value for key, value in given.items() if key != "_meta"}
+        )
     except ValueError as exc:
         raise invalid_params(f"Invalid params: {_first_line(exc)}") from exc
+
+
+def check_params_type(params_type: Any) -> None:
+    """Check that params can be read into it.
+
+    Raises:
+      TypeError: if it is something else than `read_params` says.
+
+    """
+    if params_type is None or params_type is dict or _is_wire_type(params_type):
+        return
+    if not callable(getattr(params_type, "model_validate", None)):
+        raise wrong_kind("params_type", "a wire type, a pydantic model or dict", params_type)
 
 
 def _is_wire_type(params_type: object) -> TypeGuard[type[WireModel]]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic
 import attrs
 import trio
 
-from trio_mcp._codec import encode
+from trio_mcp._checks import check_callable, check_items, check_text
+from trio_mcp._codec import check_wire, encode
 from trio_mcp._rpc._channel import join_ends
 from trio_mcp._rpc._nursery import finish_within
 from trio_mcp._rpc._peer import open_peer
@@ -30,7 +31,7 @@ from ._caching import CacheHint, validate_cache_hints
 from ._capabilities import NotificationOptions, compute_capabilities
 from ._changes import Changes
 from ._context import LifespanContextT, ServerRequestContext
-from ._registry import HandlerEntry
+from ._registry import HandlerEntry, check_params_type
 from ._serving import ServerServing
 
 if TYPE_CHECKING:
@@ -127,6 +128,8 @@ class Server(Service, Generic[LifespanContextT]):
         on_roots_list_changed: NotificationHandler | None = None,
         on_progress: NotificationHandler | None = None,
     ) -> None:
+        check_text("name", name)
+        check_text("version", version)
         self.name = name
         self.version = version
         self.title = title
@@ -134,6 +137,12 @@ class Server(Service, Generic[LifespanContextT]):
         self.instructions = instructions
         self.website_url = website_url
         self.icons = icons
+        check_wire(self.server_info)
+        if instructions is not None:
+            check_text("instructions", instructions)
+        check_callable("lifespan", lifespan)
+        if get_tool_input_schema is not None:
+            check_callable("get_tool_input_schema", get_tool_input_schema)
         self.cache_hints: dict[str, CacheHint] = validate_cache_hints(cache_hints)
         self.middleware: list[ServerMiddleware] = []
         self.notification_options = NotificationOptions()
@@ -164,6 +173,7 @@ class Server(Service, Generic[LifespanContextT]):
         }
         for method, handler in requests.items():
             if handler is not None:
+                check_callable(f"the handler of {method}", handler)
                 self._requests[method] = HandlerEntry(METHODS[method].params_type(), handler)
         notifications: dict[str, NotificationHandler | None] = {
             "notifications/roots/list_changed": on_roots_list_changed,
@@ -171,6 +181,7 @@ class Server(Service, Generic[LifespanContextT]):
         }
         for method, listener in notifications.items():
             if listener is not None:
+                check_callable(f"the handler of {method}", listener)
                 self._notifications[method] = HandlerEntry(METHODS[method].params_type(), listener)
 
     # The registry
@@ -191,13 +202,25 @@ class Server(Service, Generic[LifespanContextT]):
           handler: Called with the context and the params.
           protocol_versions: The revisions to serve it at; those that have it when None.
 
+        Raises:
+          TypeError: if one of these is something else.
+
         """
+        _check_handler(method, params_type, handler)
+        if protocol_versions is not None:
+            check_items("protocol_versions", protocol_versions, str, "a set of strings")
         self._requests[method] = HandlerEntry(params_type, handler, protocol_versions)
 
     def add_notification_handler(
         self, method: str, params_type: Any, handler: NotificationHandler
     ) -> None:
-        """Take a client's notification, in place of what took it before."""
+        """Take a client's notification, in place of what took it before.
+
+        Raises:
+          TypeError: if one of the arguments is something else.
+
+        """
+        _check_handler(method, params_type, handler)
         self._notifications[method] = HandlerEntry(params_type, handler)
 
     def remove_request_handler(self, method: str) -> None:
@@ -407,6 +430,12 @@ async def _ping(ctx: ServerRequestContext[Any, Any], params: RequestParams) -> E
     del ctx, params
     await trio.lowlevel.checkpoint()
     return EmptyResult()
+
+
+def _check_handler(method: str, params_type: Any, handler: Any) -> None:
+    check_text("method", method)
+    check_params_type(params_type)
+    check_callable("handler", handler)
 
 
 def _limited_to(entry: HandlerEntry, revision: Revision) -> bool:
