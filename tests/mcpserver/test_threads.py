@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextvars
+import os
+import sys
 import threading
 
 import pytest
 import trio
 
 from trio_mcp.client import Client
-from trio_mcp.mcpserver import Context, MCPServer
+from trio_mcp.mcpserver import Context, Image, MCPServer
 from trio_mcp.types import PromptReference
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default="unset")
@@ -110,3 +112,32 @@ async def test_a_function_can_ask_whether_its_call_was_cancelled():
             await trio.to_thread.run_sync(started.wait, 5)
             nursery.cancel_scope.cancel()
         assert await trio.to_thread.run_sync(told.wait, 5)
+
+
+@pytest.mark.case("C025")
+@pytest.mark.skipif(sys.platform == "win32", reason="made of a POSIX pipe with a name")
+@pytest.mark.parametrize("kind", ["tool", "resource", "prompt"])
+async def test_a_call_is_let_go_at_once_while_a_file_is_read(kind, tmp_path):
+    path = tmp_path / "picture.png"
+    os.mkfifo(path)
+    mcp = MCPServer("threads")
+
+    async def work() -> Image:
+        return Image(path=path)
+
+    mcp.tool()(work)
+    mcp.resource("work://fixed")(work)
+    mcp.prompt()(work)
+    async with Client(mcp) as client:
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(KINDS[kind], client)
+                # It opens when somebody else opens the other end, so a thread reads it now.
+                writing = await trio.to_thread.run_sync(os.open, path, os.O_WRONLY)
+                closing = threading.Timer(5, os.close, [writing])
+                closing.start()
+                scope.cancel()
+        assert scope.cancelled_caught
+        assert closing.is_alive(), "it was waited for"
+        closing.cancel()
+        os.close(writing)
