@@ -12,6 +12,7 @@ from ._story import decline, error_of, failure_of, fill_in, settle, text_of
 MISSING_CAPABILITY = -32021
 
 
+@pytest.mark.req("R-340", "R-346")
 async def test_forms_are_filled_in_and_defaults_applied(features):
     asked = []
 
@@ -47,6 +48,7 @@ async def test_what_the_user_does_not_answer(features, action):
 
 
 @in_memory
+@pytest.mark.req("R-187", "R-342")
 async def test_who_shows_no_forms_is_not_asked(features):
     async with features.open() as client:
         error = await error_of(client.call_tool("order", {"what": "tea"}))

@@ -34,6 +34,7 @@ async def test_only_the_wanted_levels_are_told(features):
 
 
 @in_the_modern_era
+@pytest.mark.req("R-322")
 async def test_nobody_is_told_who_did_not_ask(features):
     logged = []
 

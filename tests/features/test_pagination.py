@@ -15,6 +15,7 @@ LISTS = {
 }
 
 
+@pytest.mark.req("R-328", "R-330")
 async def test_every_list_has_pages(features):
     async with features.open(cache=None) as client:
         for member, (list_page, iterate) in LISTS.items():
@@ -31,6 +32,7 @@ async def test_every_list_has_pages(features):
 
 
 @in_memory
+@pytest.mark.req("R-329", "R-333")
 @pytest.mark.parametrize("cursor", ["", "mine"])
 async def test_a_cursor_that_is_not_the_servers_is_refused(features, cursor):
     async with features.open() as client:

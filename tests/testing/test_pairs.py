@@ -8,6 +8,7 @@ import pytest
 import trio
 
 from trio_mcp import Client, ClientSession, Context, MCPServer, Server
+from trio_mcp.client import SubscriptionLost
 from trio_mcp.errors import MCPError
 from trio_mcp.testing import SessionOptions, open_client, open_session
 from trio_mcp.types import CallToolResult, ElicitResult, TextContent
@@ -169,3 +170,44 @@ def test_every_option_of_a_session_is_there():
     parameters = inspect.signature(ClientSession).parameters
     own = {"read_stream", "write_stream", "open_link"}
     assert set(SessionOptions.__annotations__) == set(parameters) - own
+
+
+@every_road
+async def test_leaving_needs_no_time_to_pass(mock_clock, road):
+    server, flooded = make_server(), trio.Event()
+
+    @server.tool()
+    async def flood(ctx: Context) -> str:
+        for number in range(10**9):
+            if number == 1000:
+                flooded.set()
+            await ctx.session.send_log_message("error", "x" * 1000)
+        return "done"
+
+    async with (
+        trio.open_nursery() as nursery,
+        open_client(server, road, log_level="debug") as client,
+    ):
+
+        @nursery.start_soon
+        async def call() -> None:
+            with pytest.raises(MCPError):
+                await client.call_tool("flood")
+
+        await flooded.wait()
+    assert trio.current_time() == 0
+
+
+@every_road
+async def test_leaving_ends_subscriptions(mock_clock, road):
+    async with trio.open_nursery() as nursery, open_client(make_server(), road) as client:
+        for _ in range(200):
+            nursery.start_soon(listen, client)
+        await trio.testing.wait_all_tasks_blocked()
+    assert trio.current_time() == 0
+
+
+async def listen(client):
+    with pytest.raises(SubscriptionLost):
+        async with client.listen(tools_list_changed=True) as changes:
+            await anext(changes)

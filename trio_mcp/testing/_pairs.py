@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, get_args
 
+import trio
 import trio.testing
 
 from trio_mcp._rpc._peer import open_peer
@@ -139,7 +140,11 @@ async def _serve(
     async with server.open() as serving:
         serving.raise_exceptions = raise_exceptions
         async with open_peer(far, serving):
-            yield near
+            try:
+                yield near
+            finally:
+                # The server has nobody to write to any more, and need not wait for that.
+                await trio.aclose_forcefully(near)  # noqa: ASYNC102 - it does not wait
 
 
 def _make_pair(over: Road) -> tuple[Channel, Channel]:
