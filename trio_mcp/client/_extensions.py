@@ -18,7 +18,7 @@ from trio_mcp._checks import (
 )
 from trio_mcp._codec import DecodeError, checked_copy, decode
 from trio_mcp._protocol._meta import check_extension_id
-from trio_mcp.errors import InvalidResponse, LocalError
+from trio_mcp.errors import LocalError
 from trio_mcp.types import (
     CORE_RESULT_TYPES,
     INTERNAL_ERROR,
@@ -29,6 +29,8 @@ from trio_mcp.types import (
 )
 from trio_mcp.types._base import WireModel
 from trio_mcp.types._methods import METHODS
+
+from ._results import decode_answer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -342,10 +344,7 @@ def read_claimed(claim: ResultClaim[ClaimedT], result: JsonObject, revision: Rev
       InvalidResponse: if it is not of the claim's model.
 
     """
-    try:
-        return decode(claim.model, result, revision, where="result")
-    except (DecodeError, ValueError) as exc:
-        raise InvalidResponse(f"{claim.method}: the server's answer is invalid: {exc}") from exc
+    return decode_answer(claim.method, result, claim.model, revision)
 
 
 def read_notification(

@@ -37,8 +37,20 @@ def read_result(
         wanted = InputRequiredResult
     elif kind != "complete":
         raise InvalidResponse(f"{method}: the server answered with resultType {kind!r}")
+    return decode_answer(method, result, wanted, revision)
+
+
+def decode_answer(
+    method: str, result: JsonObject, result_type: type[ResultT], revision: Revision
+) -> ResultT:
+    """Read the result of a method into a type that is known to be meant.
+
+    Raises:
+      InvalidResponse: if it does not fit.
+
+    """
     try:
-        return decode(wanted, result, revision, where="result")
+        return decode(result_type, result, revision, where="result")
     except (DecodeError, ValueError) as exc:
         raise InvalidResponse(f"{method}: the server's answer is invalid: {exc}") from exc
 

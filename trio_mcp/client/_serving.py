@@ -21,6 +21,7 @@ from trio_mcp.types._revisions import LATEST_HANDSHAKE
 from ._callbacks import ClientRequestContext
 from ._elicitation import with_defaults
 from ._extensions import read_notification
+from ._listeners import Listeners
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -70,8 +71,8 @@ class ClientServing(Serving):
         "_callbacks",
         "_capabilities",
         "_extensions",
-        "_listeners",
         "_session",
+        "listeners",
         "raise_exceptions",
     )
 
@@ -87,7 +88,7 @@ class ClientServing(Serving):
         self._callbacks = callbacks
         self._capabilities = capabilities
         self._extensions = extensions
-        self._listeners: tuple[NotificationListener, ...] = ()
+        self.listeners: Listeners[NotificationListener] = Listeners()
 
     def connect(self, link: Link | None) -> ClientConnection:
         """See `Serving.connect`."""
@@ -201,20 +202,11 @@ class ClientServing(Serving):
 
     # What the server tells
 
-    def add_listener(self, listener: NotificationListener) -> Callable[[], None]:
-        """See `ClientSession.on_notification`."""
-        self._listeners = (*self._listeners, listener)
-
-        def remove() -> None:
-            self._listeners = tuple(each for each in self._listeners if each is not listener)
-
-        return remove
-
     def notified(
         self, connection: Connection, method: str, params: JsonObject
     ) -> Callable[[], Awaitable[None]] | None:
         """See `Serving.notified`. What nobody listens to is dropped."""
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener(method, params)
         binding = self._extensions.binding_for(method)
         if binding is not None:

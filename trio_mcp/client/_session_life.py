@@ -10,6 +10,7 @@ from trio_mcp._rpc._block import GuardedBlock
 from trio_mcp._rpc._nursery import open_background_nursery
 
 from ._keep_alive import keep_alive
+from ._listeners import Listeners
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -49,7 +50,7 @@ class LivingSession:
         self._serving = serving
         self._read_timeout_seconds = read_timeout_seconds
         self._ping_interval = ping_interval
-        self._reconnect_listeners: tuple[Callable[[], None], ...] = ()
+        self._reconnect_listeners: Listeners[Callable[[], None]] = Listeners()
         self._block: GuardedBlock[Self] | None = None
         self._nursery: trio.Nursery | None = None
         self._link: Link | None = None
@@ -123,7 +124,7 @@ class LivingSession:
 
         """
         check_callable("listener", listener)
-        return self._serving.add_listener(listener)
+        return self._serving.listeners.add(listener)
 
     def on_reconnect(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have a function called each time a restarted server takes over from a dead one.
@@ -135,14 +136,7 @@ class LivingSession:
 
         """
         check_callable("listener", listener)
-        self._reconnect_listeners = (*self._reconnect_listeners, listener)
-
-        def remove() -> None:
-            self._reconnect_listeners = tuple(
-                each for each in self._reconnect_listeners if each is not listener
-            )
-
-        return remove
+        return self._reconnect_listeners.add(listener)
 
     def reconnected(self) -> None:
         """Tell those who asked that another server has taken over."""
