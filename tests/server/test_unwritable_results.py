@@ -95,3 +95,35 @@ async def test_what_a_model_of_the_author_holds_is_checked_too(
         with pytest.raises(MCPError, match="Internal server error"):
             await client.list_tools()
     assert "result.tools[0].inputSchema.a: the text holds a lone surrogate" in caplog.text
+
+
+@pytest.mark.parametrize("road", ["direct", "memory", "text"])
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ({"name": "\ud800"}, "result.tools[1].name: the text holds a lone surrogate"),
+        ({"description": "a\udfff"}, "result.tools[1].description: the text holds a lone"),
+        ({"input_schema": deep(97)}, "nested deeper than 100 levels"),  # with what is round it
+    ],
+)
+async def test_every_road_refuses_what_no_text_can_hold(
+    road: str, bad: dict[str, Any], said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def list_tools(_ctx: Any, _params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[FINE, Tool(**{"name": "x", "input_schema": {}, **bad})])
+
+    async with connected(Server("s", on_list_tools=list_tools), road) as client:
+        with pytest.raises(MCPError, match="^Internal server error$") as caught:
+            await client.list_tools()
+    assert caught.value.code == INTERNAL_ERROR
+    assert said in caplog.text
+
+
+@pytest.mark.parametrize("road", ["direct", "memory", "text"])
+async def test_every_road_carries_what_is_just_not_too_deep(road: str) -> None:
+    async def list_tools(_ctx: Any, _params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[Tool(name="x", input_schema=deep(95))])
+
+    async with connected(Server("s", on_list_tools=list_tools), road) as client:
+        [tool] = (await client.list_tools()).tools
+    assert tool.input_schema == deep(95)
