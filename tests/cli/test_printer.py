@@ -106,11 +106,11 @@ def test_text_of_a_server_gives_a_terminal_no_orders(open_terminal):
     assert shown.getvalue() == b"\\x1b]0;title\\x07\n"
 
 
-def test_bytes_go_to_a_pipe_and_are_described_to_a_terminal(capfdbinary, open_terminal):
+@pytest.mark.case("C063")
+@pytest.mark.parametrize("spell", [base64.b64encode, base64.urlsafe_b64encode])
+def test_bytes_go_to_a_pipe_and_are_described_to_a_terminal(capfdbinary, open_terminal, spell):
     data = b"\x89PNG\x00\xff"
-    blob = BlobResourceContents(
-        uri="a:b", blob=base64.b64encode(data).decode(), mime_type="image/png"
-    )
+    blob = BlobResourceContents(uri="a:b", blob=spell(data).decode(), mime_type="image/png")
     result = ReadResourceResult(contents=[blob])
     print_resource(Printer(), result)
     assert capfdbinary.readouterr().out == data

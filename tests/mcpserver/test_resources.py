@@ -192,6 +192,19 @@ async def test_contents_made_by_hand_pass_through() -> None:
     ]
 
 
+@pytest.mark.case("C063")
+@pytest.mark.parametrize("blob", ["+/8=", "-_8=", "+/8", "-_8"])
+async def test_base64_made_by_hand_may_be_of_either_alphabet(blob: str) -> None:
+    resource = FunctionResource.from_function(
+        lambda: BlobResourceContents(uri="a://b", blob=blob), "a://b", name="made"
+    )
+    [contents] = await read(resource)
+    assert contents.content == b"\xfb\xff"
+    wire = contents.to_wire("a://b")
+    assert isinstance(wire, BlobResourceContents)
+    assert wire.blob == "+/8="
+
+
 async def test_name_and_description_come_from_the_function() -> None:
     def lookup() -> str:
         """Find it."""

@@ -112,6 +112,7 @@ class Adder:
     """Add."""
 
     async def __call__(self, a: int, ctx: Context[Any, Any]) -> int:
+        assert isinstance(ctx, Context)
         return a
 
 
@@ -122,12 +123,13 @@ async def test_a_callable_object_gets_the_context() -> None:
     assert tool.is_async
     assert tool.context_kwarg == "ctx"
     assert list(tool.parameters["properties"]) == ["a"]
+    context: Context[Any, Any] = Context()
+    assert await tool.run({"a": 3}, context) == 3
     seen = []
 
     async def record(a: int, ctx: Context[Any, Any] | None = None) -> None:
         seen.append(ctx)
 
-    context: Context[Any, Any] = Context()
     await Tool.from_function(functools.partial(record, 1)).run({}, context)
     assert seen == [context]
 

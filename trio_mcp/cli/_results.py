@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import sys
 from typing import TYPE_CHECKING, Any
 
+from trio_mcp._codec._base64 import decode_base64
 from trio_mcp.cli._printer import dump_json
 from trio_mcp.types import (
     AudioContent,
@@ -73,8 +72,8 @@ def _bytes_of(contents: TextResourceContents | BlobResourceContents) -> bytes | 
     if isinstance(contents, TextResourceContents):
         return None
     try:
-        return base64.b64decode(contents.blob, validate=True)
-    except binascii.Error:
+        return decode_base64(contents.blob)
+    except ValueError:
         return None
 
 

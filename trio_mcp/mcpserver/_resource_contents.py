@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import attrs
 import msgspec
 
+from trio_mcp._codec._base64 import decode_base64
 from trio_mcp._codec._json import checked_copy, dumps
 from trio_mcp.types import BlobResourceContents, TextResourceContents
 
@@ -90,17 +91,17 @@ def _ready_made(
                 value.text, value.mime_type or declared, value.meta or meta
             )
         case BlobResourceContents():
-            blob = base64.b64decode(value.blob)
+            blob = decode_base64(value.blob)
             return ReadResourceContents(blob, value.mime_type or declared, value.meta or meta)
         case Image():
             image = value.to_image_content()
             return ReadResourceContents(
-                base64.b64decode(image.data), declared or image.mime_type, meta
+                decode_base64(image.data), declared or image.mime_type, meta
             )
         case Audio():
             audio = value.to_audio_content()
             return ReadResourceContents(
-                base64.b64decode(audio.data), declared or audio.mime_type, meta
+                decode_base64(audio.data), declared or audio.mime_type, meta
             )
         case File():
             return _of_file(value, declared, meta)
@@ -110,9 +111,7 @@ def _ready_made(
 
 def _of_file(file: File, declared: str | None, meta: JsonObject | None) -> ReadResourceContents:
     found = file.to_resource_content().resource
-    content = (
-        found.text if isinstance(found, TextResourceContents) else base64.b64decode(found.blob)
-    )
+    content = found.text if isinstance(found, TextResourceContents) else decode_base64(found.blob)
     return ReadResourceContents(content, declared or found.mime_type, meta)
 
 

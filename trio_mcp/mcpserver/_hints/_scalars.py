@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import datetime as dt
 import decimal
 import enum
@@ -14,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from trio_mcp._codec._base64 import decode_base64
 from trio_mcp._codec._schema import describe_value
 
 from ._errors import Mismatch
@@ -71,21 +70,6 @@ def _decimal(value: Any) -> decimal.Decimal:
     if not made.is_finite():
         raise ValueError
     return made
-
-
-def decode_base64(text: str) -> bytes:
-    """Decode Base64 of either alphabet, padded or not.
-
-    Raises:
-      ValueError: if it is not Base64.
-
-    """
-    standard = text.translate(_TO_STANDARD).rstrip("=")
-    return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
-
-
-_TO_STANDARD: Final = str.maketrans("-_", "+/")
-assert issubclass(binascii.Error, ValueError)
 
 
 def _text(
