@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import enum
+import gc
 import json
 import math
 import time
@@ -10,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trio_mcp._codec._json import MAX_JSON_DEPTH, JsonError, checked_copy, dumps, loads
+from trio_mcp._codec._json import (
+    MAX_JSON_DEPTH,
+    JsonError,
+    checked_copy,
+    dumps,
+    dumps_lines,
+    loads,
+)
 
 JSON_VALUES = st.recursive(
     st.none()
@@ -166,14 +174,29 @@ def test_time_grows_with_size_alone() -> None:
 
     def cost(text: str) -> float:
         times = []
-        for _ in range(3):
-            began = time.process_time()
-            loads(text)
-            times.append(time.process_time() - began)
+        # What other tests left behind would be searched for garbage meanwhile.
+        gc.disable()
+        try:
+            for _ in range(3):
+                began = time.process_time()
+                loads(text)
+                times.append(time.process_time() - began)
+        finally:
+            gc.enable()
         return min(times)
 
     # 16 times as much; what looks at everything for every bracket would cost 256 times as much.
     assert cost(large) < 16 * 8 * max(cost(small), 1e-4)
+
+
+@pytest.mark.parametrize("write", [dumps, lambda value: dumps_lines([1, value])])
+def test_what_is_written_nests_no_deeper_than_what_is_read(write: Any) -> None:
+    assert nested(MAX_JSON_DEPTH).encode() in write(nested_list(MAX_JSON_DEPTH))
+    for depth in (MAX_JSON_DEPTH + 1, 5000):
+        with pytest.raises(ValueError, match="nested deeper than 100 levels"):
+            write(nested_list(depth))
+    # Many brackets are not many levels.
+    assert write([nested_list(60) for _ in range(100)])
 
 
 def test_dumps_refuses_what_it_cannot_say() -> None:

@@ -9,7 +9,10 @@ import trio.testing
 from trio_mcp._codec import Batch, Malformed
 from trio_mcp._rpc import _peer
 from trio_mcp._rpc._calls import MAX_LAG
+from trio_mcp._rpc._channel import SplitChannel
+from trio_mcp._rpc._peer import open_peer
 from trio_mcp.errors import ConnectionLost, MCPError
+from trio_mcp.transports import open_memory_channel_pair
 from trio_mcp.types import (
     ErrorData,
     JSONRPCError,
@@ -495,6 +498,33 @@ async def test_a_batch_is_refused_elsewhere(autojump_clock, open_wire, serving, 
 
 
 # Limits
+
+
+@pytest.mark.case("C002")
+async def test_a_peer_that_hung_up_and_reads_nothing_is_given_up(
+    autojump_clock, serving, monkeypatch
+):
+    monkeypatch.setattr(_peer, "MAX_UNREAD", 2)
+    near, far = open_memory_channel_pair(max_buffered=1)
+
+    class Piping(SplitChannel):
+        hung_up = False
+
+    channel = Piping(near, near)
+    async with open_peer(channel, serving()) as peer:
+        await far.send([JSONRPCRequest(id=0, method="unknown")])
+        await trio.testing.wait_all_tasks_blocked()
+        await far.send([JSONRPCRequest(id=1, method="unknown")])
+        await trio.testing.wait_all_tasks_blocked()
+        await far.send([JSONRPCRequest(id=number, method="unknown") for number in range(2, 9)])
+        await trio.testing.wait_all_tasks_blocked()
+        await far.send([JSONRPCNotification(method="not received any more")])
+        # It may be slow, for ever; while it is there it is waited for.
+        await trio.sleep(1000)
+        assert not peer.lost
+        channel.hung_up = True
+        with trio.fail_after(2):
+            await peer.wait_ended()
 
 
 @pytest.mark.case("C026")

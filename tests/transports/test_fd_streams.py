@@ -273,3 +273,20 @@ async def test_pipes_are_widened_where_possible(tmp_path: Path) -> None:
     os.close(reading)
     os.close(writing)
     widen_pipe(writing)  # closed by now: nothing happens
+
+
+async def test_a_hang_up_shows_behind_what_was_not_read(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()
+    stream = FdReceiveStream(read_end)
+    os.write(write_end, b"unread")
+    assert not stream.hung_up
+    os.close(write_end)
+    assert stream.hung_up
+    assert await stream.receive_some() == b"unread"
+    assert stream.hung_up
+    assert await stream.receive_some() == b""
+    await stream.aclose()
+    # Nobody knows it of a file.
+    file = FdReceiveStream(os.open(tmp_path, os.O_RDONLY), "direct")
+    assert not file.hung_up
+    await file.aclose()

@@ -56,6 +56,14 @@ class Channel(trio.abc.AsyncResource):
 
         """
 
+    @property
+    def hung_up(self) -> bool:
+        """Whether it is sure that the peer has closed its side.
+
+        Messages may still wait to be received. False where the carrier cannot tell.
+        """
+        return False
+
     @abstractmethod
     async def aclose(self) -> None:
         """Close the channel, in bounded time, also when cancelled. May be called twice."""
@@ -80,6 +88,11 @@ class SplitChannel(Channel):
     async def send(self, messages: list[JSONRPCMessage]) -> None:
         """See `Channel.send`."""
         await self._sending.send(messages)
+
+    @property
+    def hung_up(self) -> bool:
+        """See `Channel.hung_up`."""
+        return self._receiving.hung_up
 
     async def aclose(self) -> None:
         """Close both ends."""

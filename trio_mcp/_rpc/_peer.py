@@ -56,6 +56,10 @@ MAX_BACKLOG: Final = 1_000
 MAX_UNREAD: Final = 10_000
 """Messages that may wait for a peer that does not read, before we stop reading, too."""
 
+UNREAD_TIMEOUT: Final = 1.0
+"""Seconds in which a peer that has said its last word has to read something, once so many wait:
+as long as handlers get after the end of input."""
+
 LOSS_REASON_TIMEOUT: Final = 1.5
 """Seconds between a failed write and giving up, in which the reader may learn why."""
 
@@ -251,9 +255,20 @@ class Peer(Link):
                     self._dispatch(frame)
                     cancelled = cancelled or _is_cancel(frame)
                 if len(self._outbox) > MAX_UNREAD:
-                    await self._outbox.wait_room(MAX_UNREAD)
+                    await self._wait_until_read()
         except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError) as exc:
             return _loss(exc)
+
+    async def _wait_until_read(self) -> None:
+        # The end of what the peer says cannot be seen behind what was not received yet.
+        while True:
+            unread = len(self._outbox)
+            with trio.move_on_after(UNREAD_TIMEOUT) as waiting:
+                await self._outbox.wait_room(MAX_UNREAD)
+            if not waiting.cancelled_caught:
+                return
+            if len(self._outbox) >= unread and self._channel.hung_up:
+                raise trio.EndOfChannel
 
     async def _write(self) -> None:
         try:

@@ -166,6 +166,15 @@ class FdReceiveStream(trio.abc.ReceiveStream):
         await trio.lowlevel.checkpoint()
         return os.read(owned.get(), size)
 
+    @property
+    def hung_up(self) -> bool:
+        """Whether nobody can write any more, though bytes may still wait; False if unknown."""
+        if sys.platform == "win32" or self._owned.mode != "poll":
+            return False
+        waiter = select.poll()
+        waiter.register(self._owned.get(), 0)
+        return any(events & select.POLLHUP for _, events in waiter.poll(0))
+
     def close(self) -> None:
         self._owned.close()
 

@@ -11,7 +11,7 @@ from trio_mcp._codec._envelope import Malformed, dump_lines, parse_line
 from trio_mcp._codec._lines import MAX_LINE_SIZE, LineSplitter
 from trio_mcp._rpc._channel import Channel
 from trio_mcp._rpc._nursery import finish_within
-from trio_mcp.transports._fd_streams import READ_SIZE
+from trio_mcp.transports._fd_streams import READ_SIZE, FdReceiveStream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,6 +103,12 @@ class LineChannel(Channel):
 
         """
         await self._send_stream.send_all(dump_lines(messages))
+
+    @property
+    def hung_up(self) -> bool:
+        """See `Channel.hung_up`; known of stdin alone."""
+        stream = self._receive_stream
+        return not self._closed and isinstance(stream, FdReceiveStream) and stream.hung_up
 
     async def aclose(self) -> None:
         """Close both streams, within `CLOSE_TIMEOUT` seconds each, also when cancelled."""
