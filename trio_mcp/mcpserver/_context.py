@@ -15,7 +15,7 @@ from trio_mcp.server import (
     ResourceUpdated,
     ToolsListChanged,
 )
-from trio_mcp.types import InputRequiredResult
+from trio_mcp.types._common import is_input_required
 from trio_mcp.types._sampling_options import spells_out_sampling_options
 
 from ._workers import Workers
@@ -417,8 +417,8 @@ class Context(Generic[LifespanContextT, RequestT]):
 
         """
         found = await self.mcp_server.read_resource(uri, self.without_input())
-        if isinstance(found, InputRequiredResult):
-            raise RuntimeError(  # noqa: TRY004 - the kind that `mcp` raises
+        if is_input_required(found):
+            raise RuntimeError(
                 f"The resource {uri} asks for input; use MCPServer.read_resource(uri, context) "
                 "to get its InputRequiredResult and return that"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, overload
 
 import trio
@@ -13,14 +14,13 @@ from trio_mcp.types import (
     INVALID_PARAMS,
     GetPromptRequestParams,
     GetPromptResult,
-    InputRequiredResult,
     ListPromptsResult,
     PaginatedRequestParams,
 )
 from trio_mcp.types import Prompt as WirePrompt
+from trio_mcp.types._common import is_input_required
 
 from ._answers import is_answer, prompt_failure
-from ._prompts import Prompt
 from ._registry import Registry
 from ._serving_base import CallableT, ServingBase
 from ._settings import LifespanResultT
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trio_mcp.server import ServerRequestContext
-    from trio_mcp.types import Icon
+    from trio_mcp.types import Icon, InputRequiredResult
 
     from ._context import Context
+    from ._prompts import Prompt
 
 
 class ServesPrompts(ServingBase[LifespanResultT]):
@@ -62,6 +63,8 @@ class ServesPrompts(ServingBase[LifespanResultT]):
           InvalidSignature: if the server runs, and a hint names what nothing defines.
 
         """
+        from ._prompts import Prompt  # noqa: PLC0415 - loads on first use
+
         check_kind("prompt", prompt, Prompt, "a Prompt (@mcp.prompt() is for functions)")
         self._complete_if_running(prompt)
         self._prompts.add(prompt.name, prompt)
@@ -114,6 +117,8 @@ class ServesPrompts(ServingBase[LifespanResultT]):
         """
         if name is not None and not callable(name):
             check_text("name", name)
+        from ._prompts import Prompt  # noqa: PLC0415 - loads on first use
+
         if callable(name):
             self.add_prompt(Prompt.from_function(name))
             return name
@@ -164,7 +169,7 @@ class ServesPrompts(ServingBase[LifespanResultT]):
             if is_answer(exc):
                 raise
             raise prompt_failure(name, exc, context) from exc
-        if isinstance(messages, InputRequiredResult):
+        if is_input_required(messages):
             return messages
         return GetPromptResult(
             description=prompt.description, messages=[each.to_wire() for each in messages]
@@ -175,7 +180,7 @@ class ServesPrompts(ServingBase[LifespanResultT]):
     async def _handle_list_prompts(
         self, _ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
     ) -> ListPromptsResult:
-        listing = self._prompts.listing("wire", Prompt.to_wire)
+        listing = self._prompts.listing("wire", methodcaller("to_wire"))
         page, next_cursor = listing.page(params.cursor, self._list_page_size)
         return ListPromptsResult(prompts=page, next_cursor=next_cursor)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -16,7 +17,6 @@ from trio_mcp.errors import (
 )
 from trio_mcp.server import ResourcesListChanged, subscribe_resource, unsubscribe_resource
 from trio_mcp.types import (
-    InputRequiredResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
     PaginatedRequestParams,
@@ -27,26 +27,25 @@ from trio_mcp.types import (
 )
 from trio_mcp.types import Resource as WireResource
 from trio_mcp.types import ResourceTemplate as WireResourceTemplate
+from trio_mcp.types._common import is_input_required
 
 from ._answers import is_answer, resource_failure, single_cause
-from ._function_resource import FunctionResource
 from ._path_security import ResourceSecurity, ResourceSecurityError
 from ._registry import Registry
-from ._resource_template import ResourceTemplate
-from ._resources import Resource
 from ._serving_base import CallableT, ServingBase
 from ._settings import LifespanResultT
-from ._uri_template import UriTemplate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from trio_mcp.server import ServerRequestContext
-    from trio_mcp.types import Annotations, Icon
+    from trio_mcp.types import Annotations, Icon, InputRequiredResult
     from trio_mcp.types._base import JsonObject
 
     from ._context import Context
     from ._resource_contents import ReadResourceContents
+    from ._resource_template import ResourceTemplate
+    from ._resources import Resource
 
 
 class ServesResources(ServingBase[LifespanResultT]):
@@ -88,6 +87,9 @@ class ServesResources(ServingBase[LifespanResultT]):
           InvalidSignature: if the server runs, and a hint names what nothing defines.
 
         """
+        from ._function_resource import FunctionResource  # noqa: PLC0415 - loads on first use
+        from ._resources import Resource  # noqa: PLC0415 - as above
+
         check_kind(
             "resource", resource, Resource, "a Resource (@mcp.resource(…) is for functions)"
         )
@@ -115,6 +117,8 @@ class ServesResources(ServingBase[LifespanResultT]):
           InvalidSignature: if the server runs, and a hint names what nothing defines.
 
         """
+        from ._resource_template import ResourceTemplate  # noqa: PLC0415 - loads on first use
+
         check_kind("template", template, ResourceTemplate)
         check_wire(template.to_wire())
         self._complete_if_running(template)
@@ -171,6 +175,10 @@ class ServesResources(ServingBase[LifespanResultT]):
           InvalidSignature: if a hint has no schema; a `ValueError` too.
 
         """
+        from ._function_resource import FunctionResource  # noqa: PLC0415 - loads on first use
+        from ._resource_template import ResourceTemplate  # noqa: PLC0415 - as above
+        from ._uri_template import UriTemplate  # noqa: PLC0415 - as above
+
         if callable(uri):
             raise TypeError("A resource needs a URI: write @mcp.resource('notes://all')")
         check_text("uri", uri)
@@ -250,7 +258,7 @@ class ServesResources(ServingBase[LifespanResultT]):
     ) -> list[ReadResourceContents] | InputRequiredResult:
         try:
             resource = await self._find_resource(uri, context)
-            if isinstance(resource, InputRequiredResult):
+            if is_input_required(resource):
                 return resource
             return await resource.read_contents(context)
         except Exception as raised:  # noqa: BLE001 - whatever a function raises is told as one kind
@@ -266,6 +274,8 @@ class ServesResources(ServingBase[LifespanResultT]):
     async def _find_resource(
         self, uri: str, context: Context[Any, Any]
     ) -> Resource | InputRequiredResult:
+        from ._function_resource import FunctionResource  # noqa: PLC0415 - loads on first use
+
         resource = self._resources.get(uri)
         if isinstance(resource, FunctionResource):
             return await resource.create_resource(context)
@@ -286,14 +296,14 @@ class ServesResources(ServingBase[LifespanResultT]):
     async def _handle_list_resources(
         self, _ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
     ) -> ListResourcesResult:
-        listing = self._resources.listing("wire", Resource.to_wire)
+        listing = self._resources.listing("wire", methodcaller("to_wire"))
         page, next_cursor = listing.page(params.cursor, self._list_page_size)
         return ListResourcesResult(resources=page, next_cursor=next_cursor)
 
     async def _handle_list_templates(
         self, _ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
     ) -> ListResourceTemplatesResult:
-        listing = self._templates.listing("wire", ResourceTemplate.to_wire)
+        listing = self._templates.listing("wire", methodcaller("to_wire"))
         page, next_cursor = listing.page(params.cursor, self._list_page_size)
         return ListResourceTemplatesResult(resource_templates=page, next_cursor=next_cursor)
 
@@ -307,6 +317,6 @@ class ServesResources(ServingBase[LifespanResultT]):
             if is_answer(exc):
                 raise
             raise resource_failure(params.uri, exc, context) from exc
-        if isinstance(found, InputRequiredResult):
+        if is_input_required(found):
             return found
         return ReadResourceResult(contents=[piece.to_wire(params.uri) for piece in found])

@@ -13,7 +13,6 @@ from trio_mcp.server import RequestStateBoundary, RequestStateSecurity, Server
 from ._changes import TellsChanges
 from ._completions import ServesCompletions
 from ._extensions import add_extensions
-from ._function_resource import FunctionResource
 from ._option_checks import check_server_options
 from ._path_security import DEFAULT_RESOURCE_SECURITY
 from ._prompts_registry import ServesPrompts
@@ -277,6 +276,8 @@ class MCPServer(
                 yield state
 
     def _published(self) -> list[Published]:
+        from ._function_resource import FunctionResource  # noqa: PLC0415 - loads on first use
+
         functions = [
             each for each in self._resources.items() if isinstance(each, FunctionResource)
         ]

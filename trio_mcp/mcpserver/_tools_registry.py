@@ -14,7 +14,6 @@ from trio_mcp.types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
-    InputRequiredResult,
     PaginatedRequestParams,
 )
 from trio_mcp.types._revisions import LATEST_MODERN
@@ -24,18 +23,18 @@ from ._extensions import compose_tool_call_handler
 from ._registry import Registry
 from ._serving_base import CallableT, ServingBase, revision_of
 from ._settings import LifespanResultT
-from ._tool import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from trio_mcp.server import HandlerResult, ServerRequestContext
-    from trio_mcp.types import Icon, ToolAnnotations
+    from trio_mcp.types import Icon, InputRequiredResult, ToolAnnotations
     from trio_mcp.types import Tool as WireTool
     from trio_mcp.types._base import JsonObject
 
     from ._context import Context
     from ._extensions import Extension
+    from ._tool import Tool
 
 
 class ServesTools(ServingBase[LifespanResultT]):
@@ -62,6 +61,8 @@ class ServesTools(ServingBase[LifespanResultT]):
     # Registering
 
     def _register_tool(self, tool: Tool) -> None:
+        from ._tool import Tool  # noqa: PLC0415 - loads on first use
+
         check_kind("tool", tool, Tool)
         self._complete_if_running(tool)
         self._tools.add(tool.name, tool)
@@ -112,6 +113,8 @@ class ServesTools(ServingBase[LifespanResultT]):
           ValueError: if there is no name, or the options contradict each other.
 
         """
+        from ._tool import Tool  # noqa: PLC0415 - loads on first use
+
         self._register_tool(
             Tool.from_function(
                 fn,

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NotRequired, 
 from ._base import JsonObject, WireModel, wire_field, wire_model
 
 if TYPE_CHECKING:
-    from ._input_required import InputResponses
+    from typing_extensions import TypeIs
+
+    from ._input_required import InputRequiredResult, InputResponses
     from ._literals import ProgressToken, ResultType
 
 __all__ = [
@@ -113,6 +115,11 @@ class Result(WireModel):
     """Answers an input request. At 2026-07-28 every other result has a ``resultType``."""
 
     meta: JsonObject | None = wire_field(default=None, wire="_meta")
+
+
+def is_input_required(value: object) -> TypeIs[InputRequiredResult]:
+    """Do as `isinstance` does, without loading the class and all that a server can ask."""
+    return isinstance(value, Result) and getattr(value, "result_type", "") == "input_required"
 
 
 class _ListLayout(Result):
