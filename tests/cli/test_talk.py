@@ -246,3 +246,11 @@ def test_server_that_writes_what_is_no_message_is_used_all_the_same(cli, tmp_pat
     assert done.status == 0
     assert done.json["serverInfo"]["name"] == "loud"
     assert any(line.startswith("← (") and "Welcome!" in line for line in done.err.splitlines())
+
+
+@pytest.mark.parametrize("words", [["call"], ["call", "order"], ["read"], ["prompt"]], ids=str)
+def test_words_that_are_no_text_are_a_mistake(cli, shop, words):
+    command, *before = words
+    done = cli(command, shop, *before, "caf\udce9=1")
+    assert (done.status, done.out) == (2, "")
+    assert r"'caf\udce9=1' is no text: it holds bytes that are not UTF-8" in done.err

@@ -176,3 +176,9 @@ def _only_target(options: Options, command: str) -> StdioServerParameters:
 def _expect(words: list[str], usage: str, *, least: int = 0, most: int | None = None) -> None:
     if len(words) < least or (most is not None and len(words) > most):
         raise UsageMistake(usage)
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            # What Python makes of bytes of the command line that it cannot read.
+            raise UsageMistake(f"{word!a} is no text: it holds bytes that are not UTF-8") from None
