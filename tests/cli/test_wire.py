@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import asynccontextmanager
 
 import pytest
 import trio
 
 from trio_mcp.cli._wire import WireChannel
+from trio_mcp.testing import check_channel
 from trio_mcp.transports import Batch, Malformed, open_memory_channel_pair
 from trio_mcp.types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
@@ -66,3 +68,13 @@ def test_wire_shows_the_whole_conversation_on_stderr(cli, shop):
     methods = [message["method"] for arrow, message in messages if arrow == "→"]
     assert methods == ["server/discover", "tools/list", "tools/call"]
     assert messages[-1][1]["result"]["structuredContent"]["article"] == "tea"
+
+
+async def test_it_keeps_the_promises_of_the_channel_inside(autojump_clock):
+    @asynccontextmanager
+    async def open_pair():
+        near, far = open_memory_channel_pair(as_text=True)
+        async with near, far:
+            yield WireChannel(near, lambda line: None), far
+
+    await check_channel(open_pair)

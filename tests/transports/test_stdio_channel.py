@@ -1,10 +1,12 @@
-"""The channel to a real process, held to what every channel promises.
+"""The channels of stdio, held to what every channel promises.
 
-The process passes on what it reads to a socket, whose other end is the peer, and back.
+That of a client leads to a real process, which passes on what it reads to a socket, whose other
+end is the peer, and back. That of a server is opened on pipes.
 """
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from contextlib import asynccontextmanager
@@ -21,6 +23,7 @@ from trio_mcp.transports import (
     LineChannel,
     StdioServerParameters,
     stdio_client,
+    stdio_server,
 )
 
 if TYPE_CHECKING:
@@ -86,3 +89,20 @@ async def send_malformed(channel: Channel) -> None:
 async def test_a_process_keeps_the_promises_of_a_channel(way: object) -> None:
     assert callable(way)
     await check_channel(way, send_malformed=send_malformed)
+
+
+@asynccontextmanager
+async def open_served() -> AsyncGenerator[tuple[Channel, Channel], None]:
+    (r1, w1), (r2, w2) = os.pipe(), os.pipe()
+    async with LineChannel(trio.lowlevel.FdStream(r2), trio.lowlevel.FdStream(w1)) as far:
+        with os.fdopen(r1, "rb") as stdin, os.fdopen(w2, "wb") as stdout:
+            served = stdio_server(stdin, stdout)
+            near = await served.__aenter__()
+        # The channel has duplicates: now it alone has these ends.
+        async with near:
+            yield near, far
+        await served.__aexit__(None, None, None)
+
+
+async def test_a_server_keeps_the_promises_of_a_channel() -> None:
+    await check_channel(open_served, send_malformed=send_malformed)

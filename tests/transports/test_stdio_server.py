@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -393,6 +394,48 @@ async def test_a_file_that_breaks_is_a_broken_channel() -> None:
     async with stdio_server(io.BytesIO(), out) as channel:
         with pytest.raises(trio.BrokenResourceError):
             await channel.send([NOTE])
+
+
+class SlowFile(io.BytesIO):
+    """A binary file that has what it has when it is told so."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.go_on = threading.Event()
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        self.go_on.wait(5)
+        return super().readline(size)
+
+
+async def test_a_cancelled_receive_from_a_file_has_lost_nothing() -> None:
+    stdin = SlowFile(b'{"jsonrpc":"2.0","method":"n"}\n')
+    async with stdio_server(stdin, io.BytesIO()) as channel:
+        for _ in range(3):
+            with trio.move_on_after(0.01):
+                await channel.receive()
+        stdin.go_on.set()
+        assert await channel.receive() == [NOTE]
+        with pytest.raises(trio.EndOfChannel):
+            await channel.receive()
+
+
+async def test_closing_does_not_wait_for_a_file_nor_close_it() -> None:
+    stdin, stdout = SlowFile(b""), io.BytesIO()
+    async with stdio_server(stdin, stdout) as channel, trio.open_nursery() as nursery:
+
+        @nursery.start_soon
+        async def receive() -> None:
+            with pytest.raises(trio.ClosedResourceError):
+                await channel.receive()
+
+        await trio.testing.wait_all_tasks_blocked()
+        await channel.send([NOTE])
+        await channel.aclose()
+        with pytest.raises(trio.ClosedResourceError):
+            await channel.send([NOTE])
+    stdin.go_on.set()
+    assert stdout.getvalue().count(b"\n") == 1
 
 
 async def test_standard_descriptors_serve_one_session_at_a_time(

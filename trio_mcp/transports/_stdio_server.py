@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections import deque
 from contextlib import ExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVarTuple, final
 
 import trio
 
@@ -14,9 +15,11 @@ from trio_mcp.transports._line_channel import LineChannel
 from trio_mcp.transports._standard_fds import private_duplicate, stdin_taken, stdout_taken
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from trio_mcp._rpc._channel import Channel
+
+Ts = TypeVarTuple("Ts")
 
 
 class SupportsFileno(Protocol):
@@ -45,9 +48,9 @@ async def stdio_server(
 
     Args:
       stdin: What to read instead of stdin: an object with ``fileno()``, whose descriptor is
-          duplicated (and nothing that it has buffered is seen); a stream of Trio, or a
-          binary file without a descriptor, which are closed with the channel. Descriptor 0
-          is left alone then.
+          duplicated (and nothing that it has buffered is seen); a stream of Trio, which is
+          closed with the channel; or a binary file without a descriptor, which stays open.
+          Descriptor 0 is left alone then.
       stdout: What to write to instead of stdout, and as before for descriptor 1.
       max_line_size: The longest message that is received, in bytes; a longer one is answered
           with an error.
@@ -116,52 +119,58 @@ def _unwrapped(file: Any) -> Any:
     return getattr(file, "wrapped", file)
 
 
-_LIMIT: Final = 1
-# Threads per file: its methods are called one after the other.
+class _File:
+    """A binary file that has no descriptor: called in threads, since it may block.
 
+    It stays its owner's to close: who hands over a buffer wants to read it afterwards.
+    """
 
-@final
-class _FileReceiveStream(trio.abc.ReceiveStream):
-    """Reads a binary file that has no descriptor, in threads, since it may block."""
-
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, name: str) -> None:
         if isinstance(file, io.TextIOBase):
-            raise TypeError("stdin has to be a binary file or have a descriptor")
+            raise TypeError(f"{name} has to be a binary file or have a descriptor")
         self._file = file
-        self._limiter = trio.CapacityLimiter(_LIMIT)
+        # Its methods are called one after the other, also by a thread that was let go.
+        self._limiter = trio.CapacityLimiter(1)
+        self._call_scope = trio.CancelScope()
         self._closed = False
 
-    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+    async def _call(self, fn: Callable[[*Ts], None], *args: *Ts) -> None:
         if self._closed:
             raise trio.ClosedResourceError("this stream is closed")
-        size = READ_SIZE if max_bytes is None else max_bytes
-        chunk: bytes = await trio.to_thread.run_sync(
-            self._file.readline, size, abandon_on_cancel=True, limiter=self._limiter
-        )
-        return chunk
+        with trio.CancelScope() as self._call_scope:
+            await trio.to_thread.run_sync(fn, *args, abandon_on_cancel=True, limiter=self._limiter)
+            return
+        raise trio.ClosedResourceError("this stream was closed")
 
     async def aclose(self) -> None:
         self._closed = True
+        self._call_scope.cancel(reason="the stream was closed")
         await trio.lowlevel.checkpoint()
 
 
 @final
-class _FileSendStream(trio.abc.SendStream):
-    """Writes to a binary file that has no descriptor, in threads, since it may block."""
-
+class _FileReceiveStream(_File, trio.abc.ReceiveStream):
     def __init__(self, file: Any) -> None:
-        if isinstance(file, io.TextIOBase):
-            raise TypeError("stdout has to be a binary file or have a descriptor")
-        self._file = file
-        self._limiter = trio.CapacityLimiter(_LIMIT)
-        self._closed = False
+        super().__init__(file, "stdin")
+        self._chunks: deque[bytes] = deque()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        await self._call(self._read, READ_SIZE if max_bytes is None else max_bytes)
+        return self._chunks.popleft()
+
+    def _read(self, size: int) -> None:
+        # The thread of a call that was cancelled may have brought something since.
+        if not self._chunks:
+            self._chunks.append(self._file.readline(size))
+
+
+@final
+class _FileSendStream(_File, trio.abc.SendStream):
+    def __init__(self, file: Any) -> None:
+        super().__init__(file, "stdout")
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        if self._closed:
-            raise trio.ClosedResourceError("this stream is closed")
-        await trio.to_thread.run_sync(
-            self._write, data, abandon_on_cancel=True, limiter=self._limiter
-        )
+        await self._call(self._write, data)
 
     def _write(self, data: bytes | bytearray | memoryview) -> None:
         try:
@@ -171,8 +180,4 @@ class _FileSendStream(trio.abc.SendStream):
             raise trio.BrokenResourceError("cannot write") from exc
 
     async def wait_send_all_might_not_block(self) -> None:
-        await trio.lowlevel.checkpoint()
-
-    async def aclose(self) -> None:
-        self._closed = True
         await trio.lowlevel.checkpoint()
