@@ -42,6 +42,8 @@ def test_decorators_give_the_function_back() -> None:
 
     assert mcp.tool()(plain) is plain
     assert mcp.tool(plain) is plain
+    assert mcp.completion()(plain) is plain
+    assert mcp.completion(plain) is plain
     assert mcp.prompt()(plain) is plain
     assert mcp.prompt(plain) is plain
     assert mcp.resource("a://{x}")(plain) is plain

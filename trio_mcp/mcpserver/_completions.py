@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from trio_mcp._checks import check_callable
 from trio_mcp.types import CompleteRequestParams, CompleteResult, Completion
@@ -23,13 +23,22 @@ MAX_VALUES: Final = 100
 class ServesCompletions(ServingBase[LifespanResultT]):
     """One function that knows what may come next."""
 
-    def completion(self) -> Callable[[CallableT], CallableT]:
+    @overload
+    def completion(self, fn: CallableT) -> CallableT: ...
+
+    @overload
+    def completion(self) -> Callable[[CallableT], CallableT]: ...
+
+    def completion(
+        self, fn: CallableT | None = None
+    ) -> CallableT | Callable[[CallableT], CallableT]:
         """Make the decorated function complete arguments.
 
         It is called with the `PromptReference` or `ResourceTemplateReference`, the
         `CompletionArgument` that is being typed, and the `CompletionContext` with the arguments
         known so far, or None. It returns a `Completion`, a list of values, or None for nothing.
-        Only the first 100 values are sent.
+        Only the first 100 values are sent. ``@mcp.completion`` does the same as
+        ``@mcp.completion()``.
         """
 
         def decorate(fn: CallableT) -> CallableT:
@@ -53,7 +62,7 @@ class ServesCompletions(ServingBase[LifespanResultT]):
             )
             return fn
 
-        return decorate
+        return decorate if fn is None else decorate(fn)
 
 
 def _completion_of(found: Any) -> Completion:

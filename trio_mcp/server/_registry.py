@@ -36,7 +36,11 @@ CallNext: TypeAlias = Callable[[ServerRequestContext[Any, Any]], Awaitable[Handl
 
 
 class ServerMiddleware(Protocol):
-    """Something round every request: looks, refuses, changes, measures."""
+    """Something round every request: looks, refuses, changes, measures, answers.
+
+    It sees ``initialize`` and ``server/discover``, too, requests that no handler is registered
+    for, and notifications (``ctx.request_id`` is None, and what is returned goes nowhere).
+    """
 
     async def __call__(
         self, ctx: ServerRequestContext[Any, Any], call_next: CallNext

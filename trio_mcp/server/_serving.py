@@ -24,6 +24,7 @@ from trio_mcp.errors import (
 from trio_mcp.types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
     SERVER_INFO_META_KEY,
     URL_ELICITATION_REQUIRED,
@@ -114,12 +115,33 @@ class ServerServing(Serving):
     def accept(self, exchange: Exchange) -> bool:
         """See `Serving.accept`."""
         connection: ServerConnection = exchange.connection
-        exchange.accepted = accept_request(
-            exchange.method, exchange.params, connection.revision, self._serves
-        )
+        try:
+            exchange.accepted = accept_request(
+                exchange.method, exchange.params, connection.revision, self._serves
+            )
+        except MCPError as refused:
+            exchange.accepted = self._accept_unserved(exchange, connection, refused)
         if exchange.method == "initialize":
             exchange.accepted = self._negotiate(exchange, connection)
         return True
+
+    def _accept_unserved(
+        self, exchange: Exchange, connection: ServerConnection, refused: MCPError
+    ) -> Accepted:
+        """Accept a request without a handler, if there is middleware that may see or answer it.
+
+        Raises:
+          MCPError: the refusal, if there is none.
+
+        """
+        if refused.code != METHOD_NOT_FOUND or not self._server.middleware:
+            raise refused
+        try:
+            return accept_request(
+                exchange.method, exchange.params, connection.revision, _may_be_served
+            )
+        except MCPError:
+            raise refused from None
 
     def _serves(self, method: str, revision: Revision) -> bool:
         entry = self._server.get_request_handler(method)
@@ -142,9 +164,9 @@ class ServerServing(Serving):
     async def handle(self, exchange: Exchange) -> JsonObject:
         """See `Serving.handle`."""
         entry = self._server.get_request_handler(exchange.method)
-        if entry is None:
-            # It was taken out between being accepted and its turn.
-            raise method_not_found(exchange.method)
+        if entry is not None and not entry.exists_in(exchange.method, exchange.accepted.revision):
+            # For middleware alone; as where there is none, also if it was taken out meanwhile.
+            entry = None
         try:
             result = await self._call(entry, self._context_for(exchange))
         except MCPServerError as exc:
@@ -183,12 +205,14 @@ class ServerServing(Serving):
         )
 
     async def _call(
-        self, entry: HandlerEntry, ctx: ServerRequestContext[Any, Any]
+        self, entry: HandlerEntry | None, ctx: ServerRequestContext[Any, Any]
     ) -> HandlerResult:
-        call_next: CallNext = functools.partial(_call_handler, entry)
+        return await self._in_middleware(functools.partial(_call_handler, entry))(ctx)
+
+    def _in_middleware(self, call_next: CallNext) -> CallNext:
         for middleware in reversed(self._server.middleware):
             call_next = functools.partial(middleware, call_next=call_next)
-        return await call_next(ctx)
+        return call_next
 
     def _finish(self, exchange: Exchange, result: HandlerResult) -> JsonObject:
         revision = exchange.accepted.revision
@@ -214,18 +238,15 @@ class ServerServing(Serving):
     def notified(
         self, connection: Connection, method: str, params: JsonObject
     ) -> Callable[[], Awaitable[None]] | None:
-        """See `Serving.notified`. What no handler is registered for is dropped."""
+        """See `Serving.notified`. What no handler is registered for only middleware sees."""
         assert isinstance(connection, ServerConnection)
         if method == "notifications/initialized":
             connection.initialized = True
         entry = self._server.get_notification_handler(method)
         revision = connection.revision
-        if entry is None or revision is None or not entry.exists_in(method, revision):
-            return None
-        try:
-            read = read_params(entry.params_type, params, revision)
-        except MCPError as exc:
-            logger.debug("%s was dropped: %s", method, exc)
+        if entry is not None and revision is not None and not entry.exists_in(method, revision):
+            entry = None
+        if revision is None or (entry is None and not self._server.middleware):
             return None
         ctx = ServerRequestContext(
             server=self._server,
@@ -236,7 +257,8 @@ class ServerServing(Serving):
             params=params,
             meta=params.get("_meta"),
         )
-        return functools.partial(entry.handler, ctx, read)
+        call = self._in_middleware(functools.partial(_call_listener, entry, revision))
+        return functools.partial(_notice, call, ctx)
 
     def malformed(
         self, connection: Connection, malformed: Malformed
@@ -248,7 +270,34 @@ class ServerServing(Serving):
         return ErrorData(code=malformed.code, message=malformed.message), None
 
 
-async def _call_handler(entry: HandlerEntry, ctx: ServerRequestContext[Any, Any]) -> HandlerResult:
+def _may_be_served(method: str, revision: Revision) -> bool:
+    spec = METHODS.get(method)
+    return spec is None or spec.may_be_sent_by("client", revision)
+
+
+async def _notice(call: CallNext, ctx: ServerRequestContext[Any, Any]) -> None:
+    await call(ctx)
+
+
+async def _call_listener(
+    entry: HandlerEntry | None, revision: Revision, ctx: ServerRequestContext[Any, Any]
+) -> HandlerResult:
+    if entry is None:
+        return None
+    try:
+        read = read_params(entry.params_type, ctx.params, revision)
+    except MCPError as exc:
+        logger.debug("%s was dropped: %s", ctx.method, exc)
+        return None
+    await entry.handler(ctx, read)
+    return None
+
+
+async def _call_handler(
+    entry: HandlerEntry | None, ctx: ServerRequestContext[Any, Any]
+) -> HandlerResult:
+    if entry is None:
+        raise method_not_found(ctx.method)
     exchange = ctx.exchange
     assert exchange is not None
     params = read_params(entry.params_type, ctx.params, exchange.accepted.revision)

@@ -1,0 +1,103 @@
+"""What stands round the handlers of a server."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from trio.testing import wait_all_tasks_blocked
+
+from trio_mcp.client import Client
+from trio_mcp.errors import MCPError
+from trio_mcp.server import Server
+from trio_mcp.types import EmptyResult, NotificationParams, Request, Result
+
+BOTH_ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
+
+
+class Notes:
+    def __init__(self):
+        self.seen = []
+
+    async def __call__(self, ctx, call_next):
+        self.seen.append((ctx.method, ctx.request_id is None))
+        return await call_next(ctx)
+
+
+async def send(client, method):
+    return await client.session.send_request(Request(method=method, params={}), Result)
+
+
+@BOTH_ERAS
+async def test_it_sees_what_no_handler_is_there_for_and_may_answer_it(mode):
+    notes = Notes()
+
+    async def answer(ctx, call_next):
+        if ctx.method == "com.example/known":
+            return {"by": "middleware"}
+        return await call_next(ctx)
+
+    server = Server("me")
+    server.middleware += [notes, answer]
+    async with Client(server, mode=mode) as client:
+        assert (await send(client, "com.example/known")).extra["by"] == "middleware"
+        for method in ("com.example/unknown", "prompts/list"):
+            with pytest.raises(MCPError, match=f"Method not found: {method}") as caught:
+                await send(client, method)
+            assert caught.value.code == -32601
+        # What the revision does not have is refused before.
+        gone = "server/discover" if mode == "legacy" else "logging/setLevel"
+        before = len(notes.seen)
+        with pytest.raises(MCPError) as caught:
+            await send(client, gone)
+        assert (caught.value.code, len(notes.seen)) == (-32601, before)
+    assert ("com.example/unknown", False) in notes.seen
+
+
+async def test_it_sees_notifications_in_order_and_may_keep_them_back(autojump_clock):
+    heard = []
+
+    async def hear(ctx, params):
+        heard.append((ctx.method, params.meta))
+
+    async def filter_out(ctx, call_next):
+        if ctx.method == "com.example/secret":
+            return None
+        if ctx.method == "com.example/told":
+            params = {**ctx.params, "_meta": {"com.example/by": "middleware"}}
+            return await call_next(attrs.evolve(ctx, params=params))
+        return await call_next(ctx)
+
+    notes = Notes()
+    server = Server("me")
+    for method in ("com.example/told", "com.example/secret"):
+        server.add_notification_handler(method, NotificationParams, hear)
+    server.middleware += [notes, filter_out]
+    async with Client(server, mode="legacy") as client:
+        for method in ("com.example/told", "com.example/secret", "com.example/unheard"):
+            await client.session._require_link().notify(method, {})
+        await wait_all_tasks_blocked()
+    assert heard == [("com.example/told", {"com.example/by": "middleware"})]
+    assert notes.seen == [
+        ("initialize", False),
+        ("notifications/initialized", True),
+        ("com.example/told", True),
+        ("com.example/secret", True),
+        ("com.example/unheard", True),
+    ]
+
+
+async def test_one_that_fails_for_a_notification_harms_nobody(autojump_clock, caplog):
+    async def broken(ctx, call_next):
+        if ctx.request_id is None:
+            raise KeyError("secret")
+        return await call_next(ctx)
+
+    async def ping(ctx, params):
+        return EmptyResult()
+
+    server = Server("me", on_ping=ping)
+    server.middleware.append(broken)
+    async with Client(server, mode="legacy") as client:
+        await wait_all_tasks_blocked()
+        await client.send_ping()
+    assert "KeyError" in caplog.text
