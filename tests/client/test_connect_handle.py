@@ -141,6 +141,11 @@ async def test_a_failure_to_connect_is_raised_here_and_leaves_the_nursery_alone(
         nursery.cancel_scope.cancel()
 
 
+async def test_a_nursery_comes_first(server):
+    with pytest.raises(TypeError, match="nursery: expected Nursery, got MCPServer"):
+        await connect(server, server)
+
+
 async def test_a_cancelled_connect_leaves_nothing(autojump_clock, script):
     near, far = open_memory_channel_pair()
     async with trio.open_nursery() as nursery:

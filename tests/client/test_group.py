@@ -512,3 +512,27 @@ async def test_what_the_body_raises_leaves_as_it_is():
 
     with pytest.raises(KeyError, match="mine"):
         await use()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda group: ClientSessionGroup("x"), "exit_stack: expected AsyncExitStack, got str"),
+        (lambda group: ClientSessionGroup(None, "x"), "component_name_hook: expected a function"),
+        (lambda group: ClientSessionGroup(on_collision=1), "on_collision: expected one of"),
+        (lambda group: group.call_tool(5), "name: expected str, got int"),
+        (lambda group: group.connect_to_server(named("a"), {}), "session_params: expected"),
+        (lambda group: group.connect_all([], {}), "session_params: expected"),
+        (lambda group: group.connect_all([], connect_timeout=-1), "connect_timeout: expected"),
+        (lambda group: group.connect_all([], connect_timeout="1"), "connect_timeout: expected"),
+        (lambda group: group.connect_with_session("a", None), "server_info: expected"),
+        (
+            lambda group: group.connect_with_session(Implementation(name="a", version="1"), None),
+            "session: expected ClientSession, got None",
+        ),
+    ],
+)
+async def test_wrong_arguments_are_told_at_once(wrong, message):
+    async with ClientSessionGroup() as group:
+        with pytest.raises((TypeError, ValueError), match=message):
+            await wrong(group)

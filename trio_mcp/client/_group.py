@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, overload
 import attrs
 import trio
 
+from trio_mcp._checks import check_kind, check_text, check_word
 from trio_mcp._rpc._block import GuardedBlock
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.types import CallToolResult, Implementation, InputRequiredResult, Result
 
+from ._arguments import check_function, check_timeout
 from ._group_member import Member
 from ._group_membership import Membership
 from ._group_names import NamePolicy
 from ._input_rounds import DEFAULT_INPUT_REQUIRED_MAX_ROUNDS, complete_input
+from ._server_parameters import ClientSessionParameters
+from ._session import ClientSession
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
@@ -25,8 +29,7 @@ if TYPE_CHECKING:
     from trio_mcp.types import InputResponses, Prompt, RequestParamsMeta, Resource, Tool
 
     from ._group_names import CollisionPolicy, ComponentNameHook
-    from ._server_parameters import ClientSessionParameters, ServerParameters
-    from ._session import ClientSession
+    from ._server_parameters import ServerParameters
 
 CONNECT_TIMEOUT: Final = 30.0
 """Seconds that each server of `ClientSessionGroup.connect_all` has to be ready."""
@@ -81,8 +84,10 @@ class ClientSessionGroup:
         *,
         on_collision: CollisionPolicy = "prefix",
     ) -> None:
-        if on_collision not in ("prefix", "refuse"):
-            raise ValueError(f"on_collision is 'prefix' or 'refuse', not {on_collision!r}")
+        if exit_stack is not None:
+            check_kind("exit_stack", exit_stack, AsyncExitStack)
+        check_function("component_name_hook", component_name_hook)
+        check_word("on_collision", on_collision, ("prefix", "refuse"))
         self._exit_stack = exit_stack
         self._policy = NamePolicy(component_name_hook, on_collision)
         self._block: GuardedBlock[None] | None = None
@@ -206,6 +211,7 @@ class ClientSessionGroup:
           As for `ClientSession.call_tool`.
 
         """
+        check_text("name", name)
         membership = await self._require_opened()
         member, tool = await membership.find_tool(name)
         session = member.session
@@ -259,6 +265,7 @@ class ClientSessionGroup:
           Everything that was opened for it is closed.
 
         """
+        _check_params(session_params)
         membership = await self._require_open()
         return (await membership.join(server_params, session_params)).session
 
@@ -288,8 +295,10 @@ class ClientSessionGroup:
           Everything that was opened by this call is closed.
 
         """
-        membership = await self._require_open()
+        _check_params(session_params)
+        check_timeout("connect_timeout", connect_timeout)
         given = list(servers)
+        membership = await self._require_open()
         seconds = float("inf") if connect_timeout is None else connect_timeout
         joined = await membership.join_all(given, session_params, seconds)
         return [
@@ -312,6 +321,8 @@ class ClientSessionGroup:
           MCPError: as for `connect_to_server`.
 
         """
+        check_kind("server_info", server_info, Implementation)
+        check_kind("session", session, ClientSession)
         membership = await self._require_open()
         if session.revision is None:
             raise RuntimeError("Call discover() or initialize() of the session first")
@@ -359,6 +370,11 @@ class ClientSessionGroup:
         """
         membership = await self._require_opened()
         await membership.part_with(await membership.member_of(session))
+
+
+def _check_params(session_params: object) -> None:
+    if session_params is not None:
+        check_kind("session_params", session_params, ClientSessionParameters)
 
 
 _NOT_OPEN: Final = "Use the group inside `async with ClientSessionGroup() as group:`"
