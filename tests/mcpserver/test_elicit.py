@@ -20,6 +20,7 @@ from trio_mcp.client import Client
 from trio_mcp.mcpserver import AcceptedUrlElicitation, Sample
 from trio_mcp.types import (
     CreateMessageResult,
+    CreateMessageResultWithTools,
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitRequestURLParams,
@@ -28,9 +29,14 @@ from trio_mcp.types import (
     InputRequiredResult,
     ListRootsResult,
     Root,
+    SamplingCapability,
     SamplingMessage,
+    SamplingToolsCapability,
     TextContent,
     TextResourceContents,
+    Tool,
+    ToolResultContent,
+    ToolUseContent,
 )
 
 BOTH_ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -189,6 +195,43 @@ async def test_the_model_and_the_roots() -> None:
         mcp, mode="legacy", sampling_callback=say, list_roots_callback=roots
     ) as client:
         assert text_of(await client.call_tool("tool")) == "Hi file:///a"
+
+
+async def test_the_model_may_be_given_tools() -> None:
+    mcp = MCPServer("a")
+    look = Tool(name="look", input_schema={"type": "object"})
+
+    @mcp.tool()
+    async def tool(ctx: Context) -> str:
+        messages = [SamplingMessage(role="user", content=TextContent(text="Look."))]
+        with pytest.warns(MCPDeprecationWarning):
+            said = await ctx.sample(messages, max_tokens=5, tools=[look])
+        assert isinstance(said, CreateMessageResultWithTools)
+        use = said.content_as_list[0]
+        assert isinstance(use, ToolUseContent)
+        messages += [
+            SamplingMessage(role="assistant", content=use),
+            SamplingMessage(role="user", content=ToolResultContent(tool_use_id=use.id)),
+        ]
+        with pytest.warns(MCPDeprecationWarning):
+            said = await ctx.sample(messages, max_tokens=5, tools=[look])
+        return f"{use.name} {said.stop_reason}"
+
+    async def say(context: Any, params: Any) -> CreateMessageResultWithTools:
+        assert params.tools == [look]
+        uses = len(params.messages) == 1
+        content: Any = ToolUseContent(id="1", name="look", input={}) if uses else []
+        return CreateMessageResultWithTools(
+            role="assistant", content=content, model="m", stop_reason="toolUse" if uses else "end"
+        )
+
+    async with Client(
+        mcp,
+        mode="legacy",
+        sampling_callback=say,
+        sampling_capabilities=SamplingCapability(tools=SamplingToolsCapability()),
+    ) as client:
+        assert text_of(await client.call_tool("tool")) == "look end"
 
 
 @pytest.mark.req("R-386")
