@@ -227,6 +227,46 @@ async def test_closing_is_bounded(autojump_clock):
         assert client.closed
 
 
+@pytest.mark.parametrize("how", ["aclose", "cancelled connect"])
+async def test_clean_up_that_resists_is_waited_for_by_the_nursery_alone(
+    autojump_clock, how, caplog
+):
+    entered = trio.Event()
+
+    @asynccontextmanager
+    async def lifespan(server):
+        try:
+            yield {}
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(100)
+
+    class Slow:
+        async def __aenter__(self):
+            entered.set()
+            with trio.CancelScope(shield=True):
+                await trio.sleep(100)
+
+        async def __aexit__(self, *exc_info):
+            pass
+
+    async with trio.open_nursery() as nursery:
+        if how == "aclose":
+            client = await connect(nursery, MCPServer("clinging", lifespan=lifespan))
+            await client.aclose()
+            assert not client.closed
+            assert trio.current_time() == pytest.approx(17)
+            with pytest.raises(ConnectionLost):
+                await client.list_tools()
+        else:
+            with trio.move_on_after(1) as scope:
+                await connect(nursery, Slow())
+            assert scope.cancelled_caught
+            assert trio.current_time() == pytest.approx(8)
+        assert "its nursery goes on waiting" in caplog.text
+    assert trio.current_time() >= 100
+
+
 async def test_a_nursery_that_is_cancelled_does_not_wait_for_a_silent_server(
     autojump_clock, script
 ):

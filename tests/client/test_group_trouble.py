@@ -13,7 +13,7 @@ import trio
 import trio.testing
 
 from trio_mcp._rpc._nursery import open_background_nursery
-from trio_mcp.client import ClientSession, ClientSessionGroup, ClientSessionParameters
+from trio_mcp.client import Client, ClientSession, ClientSessionGroup, ClientSessionParameters
 from trio_mcp.errors import ConnectionLost, MCPError, RequestTimeout
 from trio_mcp.mcpserver import MCPServer
 from trio_mcp.server import Server
@@ -656,3 +656,46 @@ async def test_empty_servers_of_this_process_may_come_and_go_in_numbers():
                     nursery.start_soon(group.disconnect_from_server, each.session)
         await trio.testing.wait_all_tasks_blocked()
         assert not group._membership._nursery.child_tasks
+
+
+@needs_proc
+@pytest.mark.limit(30)
+async def test_groups_leave_no_process_no_descriptor_and_no_task(servers):
+    mortal = StdioServerParameters(command=sys.executable, args=["-c", "import sys; sys.exit(3)"])
+    parameters = StdioServerParameters(command=sys.executable, args=["-c", EMPTY])
+
+    async def use():
+        async with ClientSessionGroup() as group:
+            outcomes = await group.connect_all(
+                [parameters, mortal, servers.make("a", "x"), failing("list")]
+            )
+            assert [each.error is None for each in outcomes] == [True, False, True, False]
+            with trio.move_on_after(0.05):
+                await group.connect_to_server(failing("cancelled"))
+            [pid] = children()
+            os.kill(pid, signal.SIGKILL)
+            while len(group.sessions) == 2:
+                await trio.testing.wait_all_tasks_blocked()
+
+    def held():
+        descriptors = len(list(Path("/proc/self/fd").iterdir()))
+        return descriptors, children(), trio.lowlevel.current_statistics().tasks_living
+
+    await use()
+    before = held()
+    for _ in range(3):
+        await use()
+        assert held() == before
+
+
+async def test_a_session_whose_owner_closes_it_leaves_the_group(servers):
+    async with ClientSessionGroup() as group:
+        await group.connect_to_server(servers.make("b", "y"))
+        async with Client(servers.make("a", "x")) as client:
+            info = Implementation(name="a", version="1")
+            await group.connect_with_session(info, client.session)
+            assert set(group.tools) == {"x", "a_waits", "y", "b_waits"}
+        await trio.testing.wait_all_tasks_blocked()
+        assert set(group.tools) == {"y", "b_waits"}
+        with pytest.raises(ConnectionLost, match="'a' has left the group"):
+            await group.call_tool("x")

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import contextlib
 import gc
+import inspect
+from importlib import import_module
 
 import pytest
+import trio
 
 from trio_mcp.client import Client
 from trio_mcp.client._pages import MAX_PAGES, Pages
 from trio_mcp.errors import InvalidResponse
+from trio_mcp.mcpserver import MCPServer
 from trio_mcp.server import Server
 from trio_mcp.types import ListToolsResult, Tool
 
@@ -58,14 +63,57 @@ async def test_a_list_without_end_is_an_error():
         await anext(Pages("x/list", fetch))
 
 
-async def test_an_iteration_may_be_left_at_any_time(autojump_clock):
-    async with Client(paged(THREE)) as client:
-        async for _ in client.iter_tools():
+@pytest.mark.case("C014")
+@pytest.mark.parametrize("verb", ["iter_tools", "iter_resources", "iter_prompts"])
+async def test_an_iteration_may_be_left_at_any_time(autojump_clock, verb):
+    mcp = MCPServer("three", list_page_size=1)
+    for name in "abc":
+        mcp.add_tool(lambda: "", name=name)
+        mcp.resource(f"res://{name}", name=name)(lambda: "")
+        mcp.prompt(name=name)(lambda: "")
+    async with Client(mcp) as client:
+        iterate = getattr(client, verb)
+        async for _ in iterate():
             break
-        pages = client.iter_tools()
+        gc.collect()
+        with contextlib.suppress(KeyError):
+            async for _ in iterate():
+                raise KeyError
+        gc.collect()
+        with trio.CancelScope() as scope:
+            async for _ in iterate():
+                scope.cancel()
+        assert scope.cancelled_caught
+        gc.collect()
+        pages = iterate()
         assert (await anext(pages)).name == "a"
+        await pages.aclose()
         await pages.aclose()
         with pytest.raises(StopAsyncIteration):
             await anext(pages)
+        del pages
         gc.collect()
-        assert len((await client.list_tools()).tools) == 2
+        assert [each.name async for each in iterate()] == ["a", "b", "c"]
+
+
+@pytest.mark.case("C013", "C014")
+@pytest.mark.parametrize(
+    "package",
+    [
+        "trio_mcp",
+        *(f"trio_mcp.{name}" for name in ("client", "server", "mcpserver", "transports")),
+    ],
+)
+def test_nothing_public_is_an_async_generator(package):
+    # It could be left half-read, with whatever it holds open, and finished anywhere.
+    module = import_module(package)
+    generators = []
+    for name in module.__all__:
+        thing = getattr(module, name)
+        members = vars(thing).items() if inspect.isclass(thing) else [("", thing)]
+        generators += [
+            f"{name}.{member}"
+            for member, function in members
+            if not member.startswith("_") and inspect.isasyncgenfunction(function)
+        ]
+    assert generators == []

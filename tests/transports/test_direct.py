@@ -250,6 +250,23 @@ async def test_a_modern_handler_cannot_ask(autojump_clock):
         await client.call_tool("x")
 
 
+async def test_who_waits_for_the_end_is_told_of_it(autojump_clock):
+    ends = []
+
+    async def wait(session):
+        ends.append(str(await session.wait_lost()))
+
+    async with trio.open_nursery() as nursery:
+        async with Client(serve(done)) as client:
+            session = client.session
+            nursery.start_soon(wait, session)
+            await trio.testing.wait_all_tasks_blocked()
+            assert ends == []
+        await trio.testing.wait_all_tasks_blocked()
+        await wait(session)
+    assert ends == ["The connection was closed on this side"] * 2
+
+
 @BOTH_ERAS
 @pytest.mark.parametrize("kind", ["low-level", "MCPServer"])
 async def test_what_a_closed_client_and_server_held_is_freed_without_the_garbage_collector(

@@ -168,7 +168,8 @@ class ConnectedClient(Client):
 
         Cancellation:
           It is closed all the same. That takes at most `CLOSE_TIMEOUT` seconds, and then at
-          most `FORCED_CLOSE_TIMEOUT` under a cancellation.
+          most `FORCED_CLOSE_TIMEOUT` under a cancellation. For clean-up of your own that takes
+          longer even so, such as in a shielded scope, the nursery alone waits.
 
         """
         self._lost = self._lost or _closed_here()
@@ -186,6 +187,8 @@ class ConnectedClient(Client):
         self._forced.cancel(reason=reason)
         with finish_within(FORCED_CLOSE_TIMEOUT):
             await self._closed.wait()
+        if not self._closed.is_set():
+            logger.error("A connection resists being closed; its nursery goes on waiting for it")
 
     async def __aenter__(self) -> Self:
         await trio.lowlevel.checkpoint()

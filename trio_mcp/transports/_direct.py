@@ -41,7 +41,16 @@ CLOSE_TIMEOUT: Final = 2.0
 class DirectLink(Link):
     """One direction of `open_direct`."""
 
-    __slots__ = ("__weakref__", "_closed", "_home", "_idle", "_open", "_reverse", "_target")
+    __slots__ = (
+        "__weakref__",
+        "_closed",
+        "_ended",
+        "_home",
+        "_idle",
+        "_open",
+        "_reverse",
+        "_target",
+    )
 
     def __init__(self) -> None:
         self._open: OpenRequests[Exchange] = OpenRequests()
@@ -50,6 +59,7 @@ class DirectLink(Link):
         self._home: tuple[Serving, Connection] | None = None
         self._reverse: DirectLink | None = None
         self._closed = False
+        self._ended = trio.Event()
 
     def join(
         self,
@@ -118,6 +128,11 @@ class DirectLink(Link):
         """See `Link.lost`."""
         return self._closed
 
+    async def wait_lost(self) -> ConnectionLost:
+        """See `Link.wait_lost`. Only the one who opened it ends it."""
+        await self._ended.wait()
+        return _closed()
+
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         """See `Link.notify`. What it asks of user code has run when this returns."""
         await trio.lowlevel.checkpoint()
@@ -150,6 +165,7 @@ class DirectLink(Link):
     async def close(self) -> None:
         """Cancel what still runs in other tasks, and wait for its clean-up, bounded."""
         self._closed = True
+        self._ended.set()
         with finish_within(CLOSE_TIMEOUT):
             for exchange in self._open:
                 exchange.cancel("the connection was closed")
