@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
+import trio
 import trio.testing
 
 from trio_mcp.client import (
@@ -18,7 +19,7 @@ from trio_mcp.client import (
 )
 from trio_mcp.errors import InvalidResponse, MCPError
 from trio_mcp.server import Server
-from trio_mcp.types import CallToolResult, InputRequiredResult, Result, TextContent
+from trio_mcp.types import CallToolResult, InputRequiredResult, Request, Result, TextContent
 from trio_mcp.types._base import WireModel, wire_field, wire_model
 
 RECEIPTS = "com.example/receipts"
@@ -100,6 +101,69 @@ async def test_input_rounds_may_end_in_a_claimed_result(
     server = script(server__discover=declaring, tools__call=answer)
     async with connect(server, extensions=[Receipts()]) as client:
         assert (await client.call_tool("print")).content[0].text == "r-1 of print"
+
+
+async def test_a_resolver_is_cancelled_with_the_call_and_so_is_what_it_asks(
+    autojump_clock, connect, script, declaring
+):
+    class Fetching(Receipts):
+        async def resolve(self, receipt, context):
+            request = Request(method="com.example/fetch", params={"number": receipt.number})
+            return await context.session.send_request(request, CallToolResult)
+
+    server = script(
+        server__discover=declaring, tools__call=RECEIPT, **{"com.example__fetch": script.SILENCE}
+    )
+    async with connect(server, extensions=[Fetching()]) as client:
+        with trio.move_on_after(5) as scope:
+            await client.call_tool("print")
+        assert scope.cancelled_caught
+        await trio.testing.wait_all_tasks_blocked()
+        fetch, cancel = server.received[-2:]
+        assert (fetch.method, cancel.method) == ("com.example/fetch", "notifications/cancelled")
+        assert cancel.params["requestId"] == fetch.id
+
+
+async def test_a_claimed_call_may_be_cancelled_at_every_step(
+    autojump_clock, connect, script, declaring, cancel_at_each_step
+):
+    class Slow(Receipts):
+        async def resolve(self, receipt, context):
+            await trio.sleep(1)
+            return await super().resolve(receipt, context)
+
+    server = script(server__discover=declaring, tools__call=RECEIPT)
+    async with connect(server, extensions=[Slow()]) as client:
+
+        async def check(result):
+            assert result is None or result.content[0].text == "r-1 of print"
+
+        assert await cancel_at_each_step(lambda: client.call_tool("print"), check) > 5
+        assert not client.session._link._calls
+
+
+@pytest.mark.parametrize("fault", ["raises", "never returns"])
+async def test_a_binding_in_trouble_holds_up_no_call(
+    autojump_clock, connect, script, declaring, caplog, fault
+):
+    class Troubled(Receipts):
+        async def hear(self, params):
+            self.printed.append(params.number)
+            if fault == "raises":
+                raise KeyError("mine")
+            await trio.sleep_forever()
+
+    troubled = Troubled()
+    server = script(server__discover=declaring, tools__call=DONE)
+    async with connect(server, extensions=[troubled]) as client:
+        for number in ("1", "2"):
+            await server.tell("notifications/com.example/printed", {"number": number})
+        await trio.testing.wait_all_tasks_blocked()
+        assert (await client.call_tool("print")).content[0].text == "done"
+        assert troubled.printed == (["1", "2"] if fault == "raises" else ["1"])
+    assert caplog.text.count("The handler of a notification failed") == len(troubled.printed) * (
+        fault == "raises"
+    )
 
 
 @pytest.mark.req("R-009")

@@ -13,7 +13,13 @@ import trio
 import trio.testing
 
 from trio_mcp._rpc._nursery import open_background_nursery
-from trio_mcp.client import Client, ClientSession, ClientSessionGroup, ClientSessionParameters
+from trio_mcp.client import (
+    Client,
+    ClientSession,
+    ClientSessionGroup,
+    ClientSessionParameters,
+    RestartPolicy,
+)
 from trio_mcp.errors import ConnectionLost, MCPError, RequestTimeout
 from trio_mcp.mcpserver import MCPServer
 from trio_mcp.server import Server
@@ -317,6 +323,65 @@ async def test_one_that_dies_before_the_others_are_ready_does_not_join(
             type(None),
         ]
         assert set(group.tools) == {"y", "a_waits"}
+
+
+class Mortal:
+    """A transport to a server that can be killed, and then never answers again."""
+
+    def __init__(self, server):
+        self.server = server
+        self.lives = 0
+
+    async def __aenter__(self):
+        self.lives += 1
+        if self.lives > 1:
+            near, self.far = open_memory_channel_pair()
+            return near
+        self.block = over_channel(self.server)
+        self.near = await self.block.__aenter__()
+        return self.near
+
+    async def __aexit__(self, *exc_info):
+        if self.lives == 1:
+            await self.block.__aexit__(None, None, None)
+
+    async def die(self):
+        await self.near.aclose()
+        await trio.testing.wait_all_tasks_blocked()
+
+
+@pytest.mark.parametrize("how", ["leave", "cancel", "disconnect"])
+@pytest.mark.parametrize("delay", [0, 60])
+async def test_a_member_may_be_let_go_while_it_is_restarted(autojump_clock, servers, how, delay):
+    mortal = Mortal(servers.make("a", "x"))
+    policy = RestartPolicy(initial_delay=delay, max_delay=60, connect_timeout=60)
+    errors = []
+
+    async def call(group):
+        with pytest.raises(ConnectionLost) as caught:
+            await group.call_tool("x")
+        errors.append(str(caught.value))
+
+    with trio.CancelScope() as scope:
+        async with trio.open_nursery() as nursery, ClientSessionGroup() as group:
+            session = await group.connect_to_server(
+                mortal, ClientSessionParameters(restart=policy)
+            )
+            await group.connect_to_server(servers.make("b", "y"))
+            await mortal.die()
+            assert "x" in group.tools
+            if how != "cancel":
+                nursery.start_soon(call, group)
+                await trio.testing.wait_all_tasks_blocked()
+            if how == "cancel":
+                scope.cancel()
+            elif how != "leave":
+                await group.disconnect_from_server(session)
+                assert set(group.tools) == {"y", "b_waits"}
+                assert (await group.call_tool("y")).content[0].text == "done"
+    assert trio.current_time() == 0
+    assert servers.connected == []
+    assert errors == ([] if how == "cancel" else ["The connection was closed on this side"])
 
 
 async def test_those_who_call_one_that_is_let_go_are_told_and_nobody_else(servers):
