@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
 import sys
+import weakref
 from collections import Counter
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -768,6 +770,55 @@ async def test_a_session_whose_owner_closes_it_leaves_the_group(servers):
             await group.call_tool("x")
 
 
+async def test_what_fails_when_a_server_is_let_go_is_logged_and_the_others_are_closed(
+    servers, caplog
+):
+    @asynccontextmanager
+    async def lifespan(server):
+        yield {}
+        raise OSError("disk full")
+
+    async with ClientSessionGroup() as group:
+        session = await group.connect_to_server(MCPServer("a", lifespan=lifespan))
+        await group.connect_to_server(MCPServer("b", lifespan=lifespan))
+        await group.connect_to_server(servers.make("c"))
+        await group.disconnect_from_server(session)
+        assert caplog.text.count("Closing the server a failed") == 1
+    assert caplog.text.count("Closing the server b failed") == 1
+    assert servers.connected == []
+
+
+@pytest.mark.parametrize("how", ["left", "let go", "refused", "cancelled"])
+async def test_what_a_group_held_is_freed_without_the_garbage_collector(servers, how):
+    async def use():
+        async with ClientSessionGroup(on_collision="refuse") as group:
+            session = await group.connect_to_server(servers.make("a", "x"))
+            member = await group._membership.member_of(session)
+            await group.call_tool("x")
+            with pytest.raises(MCPError):
+                await group.call_tool("nope")
+            if how == "let go":
+                await group.disconnect_from_server(session)
+            elif how == "refused":
+                outcomes = await group.connect_all(
+                    [servers.make("b", "x"), StdioServerParameters(command="no-such-command")]
+                )
+                assert [type(each.error) for each in outcomes] == [MCPError, ConnectionLost]
+            elif how == "cancelled":
+                with trio.move_on_after(0):
+                    await group.connect_to_server(servers.make("b", "y"))
+            parts = [group, group._membership, session, member, member.client]
+        return [weakref.ref(part) for part in parts]
+
+    await use()
+    gc.collect()
+    gc.disable()
+    try:
+        assert [ref() for ref in await use()] == [None] * 5
+    finally:
+        gc.enable()
+
+
 class Storm:
     """Tasks that do whatever may be done with a group, all at once, until it is closed."""
 
@@ -775,6 +826,7 @@ class Storm:
         self.chance = random.Random(seed)
         self.servers = servers
         self.number = 0
+        self.wires = []
         self.done = Counter()
 
     def server(self):
@@ -783,12 +835,25 @@ class Storm:
         kind = self.chance.randrange(5)
         if kind == 0:
             return open_memory_channel_pair()[0]  # nobody ever answers there
-        return server if kind < 3 else over_channel(server)
+        return server if kind < 3 else self.over_mortal_channel(server)
+
+    @asynccontextmanager
+    async def over_mortal_channel(self, server):
+        async with over_channel(server) as near:
+            self.wires.append(near)
+            yield near
+
+    async def kill(self, group):
+        if self.wires:
+            await self.wires.pop(self.chance.randrange(len(self.wires))).aclose()
 
     async def rage(self, group):
         while True:
             verb = self.chance.choice(
-                [self.connect, self.connect_many, self.disconnect, self.refresh, self.call]
+                [
+                    *(self.connect, self.connect_many, self.disconnect),
+                    *(self.refresh, self.call, self.kill),
+                ]
             )
             try:
                 with trio.move_on_after(self.chance.choice([0, 0.1, 1, 5])):
@@ -846,5 +911,7 @@ async def test_a_storm_of_everything_at_once(autojump_clock, servers, seed):
                 assert len(servers.connected) >= len(group.sessions)
         assert (group.sessions, group.tools, servers.connected) == ([], {}, [])
     assert trio.lowlevel.current_statistics().tasks_living == before
-    assert min(storm.done[verb] for verb in ("connect", "disconnect", "refresh", "call")) > 3
+    assert (
+        min(storm.done[verb] for verb in ("connect", "disconnect", "refresh", "call", "kill")) > 3
+    )
     assert storm.done["ConnectionLost"] > 3

@@ -127,12 +127,13 @@ class Membership:
                 except Exception as exc:  # noqa: BLE001 - as above
                     errors[index] = exc
             await self.part_with(*(ready[index] for index in errors if index in ready))
+            return [errors[i] if i in errors else ready[i] for i in range(len(servers))]
         except BaseException:
             await self.part_with(*ready.values())  # noqa: ASYNC102 - bounded inside
             raise
-        return [
-            errors[index] if index in errors else ready[index] for index in range(len(servers))
-        ]
+        finally:
+            # The frames that an error has passed must not refer to it.
+            errors.clear()
 
     async def join_with_session(self, member: Member) -> None:
         """Ask what a server offers whose session is the user's, and let it join.
