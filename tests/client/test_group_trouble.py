@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import gc
-import os
-import random
-import signal
-import sys
 import weakref
-from collections import Counter
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 import trio
 import trio.testing
 
-from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.client import (
     Client,
     ClientSession,
@@ -30,80 +23,18 @@ from trio_mcp.server import Server
 from trio_mcp.transports import StdioServerParameters, open_memory_channel_pair
 from trio_mcp.types import Implementation
 
-BOTH_ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
-needs_proc = pytest.mark.skipif(
-    not Path("/proc/self/stat").exists(), reason="the processes of this one are read from /proc"
+from ._group_servers import (
+    BOTH_ERAS,
+    Servers,
+    listing,
+    over_channel,
+    reaching,
 )
-PAGE = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-
-
-def children():
-    found = set()
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            state, parent = (process / "stat").read_text().rpartition(")")[2].split()[:2]
-        except OSError:
-            continue
-        if int(parent) == os.getpid() and state != "Z":
-            found.add(int(process.name))
-    return found
-
-
-class Servers:
-    """Servers of this process, and how many of them are connected at the moment."""
-
-    def __init__(self):
-        self.connected = []
-
-    def make(self, name, *tools, **options):
-        @asynccontextmanager
-        async def lifespan(server):
-            self.connected.append(name)
-            try:
-                yield {}
-            finally:
-                self.connected.remove(name)
-
-        mcp = MCPServer(name, lifespan=lifespan, **options)
-        for tool in tools:
-            mcp.add_tool(lambda: "done", name=tool)
-
-        @mcp.tool(name=f"{name}_waits")
-        async def wait() -> str:
-            await trio.sleep_forever()
-
-        return mcp
 
 
 @pytest.fixture
 def servers():
     return Servers()
-
-
-@asynccontextmanager
-async def reaching(*scripts):
-    """Run scripts; gives the near end of the wire of each."""
-    pairs = [open_memory_channel_pair() for _ in scripts]
-    failure = None
-    async with trio.open_nursery() as nursery:
-        for script, (_, far) in zip(scripts, pairs, strict=True):
-            nursery.start_soon(script.run, far)
-        try:
-            yield [near for near, _ in pairs]
-        except Exception as exc:  # noqa: BLE001 - raised again below
-            failure = exc
-        nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
-
-
-@asynccontextmanager
-async def over_channel(server):
-    """Reach a server as if it were in another process, in JSON text."""
-    near, far = open_memory_channel_pair(as_text=True)
-    async with open_background_nursery() as nursery:
-        nursery.start_soon(server._lowlevel_server.run, far)
-        yield near
 
 
 @pytest.fixture
@@ -177,10 +108,6 @@ async def test_closing_ends_whatever_waits_for_a_server(
             await trio.testing.wait_all_tasks_blocked()
         assert group.sessions == []
     assert trio.current_time() < 1
-
-
-def listing(*names):
-    return {**PAGE, "tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names]}
 
 
 async def test_a_closed_group_says_so():
@@ -561,161 +488,6 @@ async def test_a_session_has_to_have_agreed_on_a_revision():
         assert group.sessions == []
 
 
-# Processes
-
-RUN = """
-from trio_mcp.transports import stdio_server
-
-async def main():
-    async with stdio_server() as channel:
-        await server.run(channel)
-
-trio.run(main)
-"""
-FAILING = (
-    """
-import sys, trio
-from trio_mcp.server import Server
-from trio_mcp.types import ListToolsResult, Tool
-
-async def list_tools(ctx, params):
-    if sys.argv[1] == "list":
-        raise ValueError("no list")
-    if sys.argv[1] in ("timeout", "cancelled", "closed"):
-        await trio.sleep_forever()
-    return ListToolsResult(tools=[Tool(name=sys.argv[1], input_schema={"type": "object"})])
-
-server = Server("failing", on_list_tools=list_tools)
-"""
-    + RUN
-)
-
-
-def failing(way):
-    return StdioServerParameters(command=sys.executable, args=["-c", FAILING, way])
-
-
-def hook_that_may_fail(name, info):
-    if name == "hook":
-        raise KeyError(name)
-    return name
-
-
-@needs_proc
-@pytest.mark.case("C017")
-@pytest.mark.parametrize(
-    ("way", "error"),
-    [
-        ("refused", MCPError),
-        ("hook", KeyError),
-        ("list", MCPError),
-        ("timeout", RequestTimeout),
-        ("cancelled", trio.TooSlowError),
-    ],
-)
-async def test_whatever_keeps_a_server_out_leaves_no_process(way, error, servers):
-    async def join(group):
-        if way == "timeout":
-            [outcome] = await group.connect_all([failing(way)], connect_timeout=1)
-            raise outcome.error
-        if way == "cancelled":
-            with trio.fail_after(1):
-                await group.connect_to_server(failing(way))
-        await group.connect_to_server(failing(way))
-
-    async with ClientSessionGroup(None, hook_that_may_fail, on_collision="refuse") as group:
-        await group.connect_to_server(servers.make("first", "refused"))
-        with pytest.raises(error):
-            await join(group)
-        # It is gone when the exception leaves, not some time later.
-        assert children() == set()
-        assert len(group.sessions) == 1
-        assert (await group.call_tool("refused")).content[0].text == "done"
-
-
-@needs_proc
-@pytest.mark.case("C017")
-async def test_a_group_that_closes_leaves_no_process_of_those_who_were_about_to_join():
-    async def join(group):
-        with pytest.raises(ConnectionLost, match="The group was closed"):
-            await group.connect_to_server(failing("closed"))
-
-    async with trio.open_nursery() as nursery, ClientSessionGroup() as group:
-        nursery.start_soon(join, group)
-        while not children():  # noqa: ASYNC110 - nothing tells when a process begins
-            await trio.sleep(0.01)
-    assert children() == set()
-
-
-EMPTY = (
-    """
-import trio
-from trio_mcp.server import Server
-server = Server("empty")
-"""
-    + RUN
-)
-
-
-@needs_proc
-@pytest.mark.case("C018")
-@BOTH_ERAS
-async def test_letting_an_empty_server_go_ends_its_process(mode):
-    parameters = StdioServerParameters(command=sys.executable, args=["-c", EMPTY])
-    async with ClientSessionGroup() as group:
-        session = await group.connect_to_server(parameters, ClientSessionParameters(mode=mode))
-        assert group.sessions == [session]
-        assert (group.tools, group.resources, group.prompts) == ({}, {}, {})
-        assert len(children()) == 1
-        await group.disconnect_from_server(session)
-        assert group.sessions == []
-        assert children() == set()
-
-
-STUBBORN = """
-import signal, time
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-from trio_mcp.mcpserver import MCPServer
-try:
-    MCPServer("stubborn").run("stdio")
-finally:
-    while True:
-        time.sleep(60)
-"""
-
-
-@needs_proc
-@pytest.mark.limit(30)
-async def test_servers_that_refuse_to_die_are_killed_at_the_same_time():
-    parameters = StdioServerParameters(command=sys.executable, args=["-c", STUBBORN])
-    with trio.CancelScope() as scope:
-        async with ClientSessionGroup() as group:
-            outcomes = await group.connect_all([parameters] * 3)
-            assert [each.error for each in outcomes] == [None] * 3
-            assert len(children()) == 3
-            began = trio.current_time()
-            scope.cancel()
-    assert children() == set()
-    assert trio.current_time() - began < 8
-
-
-@needs_proc
-async def test_a_server_that_is_killed_while_it_is_let_go_or_called_harms_nobody(servers):
-    program = "from trio_mcp.mcpserver import MCPServer\nMCPServer('x').run('stdio')"
-    parameters = StdioServerParameters(command=sys.executable, args=["-c", program])
-    async with ClientSessionGroup() as group:
-        await group.connect_to_server(servers.make("a", "y"))
-        for _ in range(3):
-            session = await group.connect_to_server(parameters)
-            [pid] = children()
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(group.disconnect_from_server, session)
-                os.kill(pid, signal.SIGKILL)
-            assert len(group.sessions) == 1
-        assert (await group.call_tool("y")).content[0].text == "done"
-    assert children() == set()
-
-
 async def test_empty_servers_of_this_process_may_come_and_go_in_numbers():
     async with ClientSessionGroup() as group:
         for _ in range(20):
@@ -725,36 +497,6 @@ async def test_empty_servers_of_this_process_may_come_and_go_in_numbers():
                     nursery.start_soon(group.disconnect_from_server, each.session)
         await trio.testing.wait_all_tasks_blocked()
         assert not group._membership._nursery.child_tasks
-
-
-@needs_proc
-@pytest.mark.limit(30)
-async def test_groups_leave_no_process_no_descriptor_and_no_task(servers):
-    mortal = StdioServerParameters(command=sys.executable, args=["-c", "import sys; sys.exit(3)"])
-    parameters = StdioServerParameters(command=sys.executable, args=["-c", EMPTY])
-
-    async def use():
-        async with ClientSessionGroup() as group:
-            outcomes = await group.connect_all(
-                [parameters, mortal, servers.make("a", "x"), failing("list")]
-            )
-            assert [each.error is None for each in outcomes] == [True, False, True, False]
-            with trio.move_on_after(0.05):
-                await group.connect_to_server(failing("cancelled"))
-            [pid] = children()
-            os.kill(pid, signal.SIGKILL)
-            while len(group.sessions) == 2:
-                await trio.testing.wait_all_tasks_blocked()
-
-    def held():
-        descriptors = len(list(Path("/proc/self/fd").iterdir()))
-        return descriptors, children(), trio.lowlevel.current_statistics().tasks_living
-
-    await use()
-    before = held()
-    for _ in range(3):
-        await use()
-        assert held() == before
 
 
 async def test_a_session_whose_owner_closes_it_leaves_the_group(servers):
@@ -817,101 +559,3 @@ async def test_what_a_group_held_is_freed_without_the_garbage_collector(servers,
         assert [ref() for ref in await use()] == [None] * 5
     finally:
         gc.enable()
-
-
-class Storm:
-    """Tasks that do whatever may be done with a group, all at once, until it is closed."""
-
-    def __init__(self, seed, servers):
-        self.chance = random.Random(seed)
-        self.servers = servers
-        self.number = 0
-        self.wires = []
-        self.done = Counter()
-
-    def server(self):
-        self.number += 1
-        server = self.servers.make(f"s{self.number}", self.chance.choice("xyz"))
-        kind = self.chance.randrange(5)
-        if kind == 0:
-            return open_memory_channel_pair()[0]  # nobody ever answers there
-        return server if kind < 3 else self.over_mortal_channel(server)
-
-    @asynccontextmanager
-    async def over_mortal_channel(self, server):
-        async with over_channel(server) as near:
-            self.wires.append(near)
-            yield near
-
-    async def kill(self, group):
-        if self.wires:
-            await self.wires.pop(self.chance.randrange(len(self.wires))).aclose()
-
-    async def rage(self, group):
-        while True:
-            verb = self.chance.choice(
-                [
-                    *(self.connect, self.connect_many, self.disconnect),
-                    *(self.refresh, self.call, self.kill),
-                ]
-            )
-            try:
-                with trio.move_on_after(self.chance.choice([0, 0.1, 1, 5])):
-                    await self.checkpoints()
-                    await verb(group)
-                    self.done[verb.__name__] += 1
-            except MCPError as exc:
-                self.done[type(exc).__name__] += 1
-            except RuntimeError:
-                assert not group._membership.is_open
-                return
-
-    async def checkpoints(self):
-        for _ in range(self.chance.randrange(4)):
-            await trio.lowlevel.checkpoint()
-
-    async def connect(self, group):
-        mode = self.chance.choice(["auto", "legacy"])
-        await group.connect_to_server(self.server(), ClientSessionParameters(mode=mode))
-
-    async def connect_many(self, group):
-        count = self.chance.randrange(4)
-        outcomes = await group.connect_all(
-            [self.server() for _ in range(count)], connect_timeout=self.chance.choice([0.1, 2])
-        )
-        assert len(outcomes) == count
-
-    async def disconnect(self, group):
-        if group.sessions:
-            await group.disconnect_from_server(self.chance.choice(group.sessions))
-
-    async def refresh(self, group):
-        if group.sessions:
-            await group.refresh(self.chance.choice(group.sessions))
-
-    async def call(self, group):
-        tools = list(group.tools)
-        if tools:
-            await group.call_tool(self.chance.choice(tools))
-
-
-@pytest.mark.parametrize("seed", range(3))
-async def test_a_storm_of_everything_at_once(autojump_clock, servers, seed):
-    storm = Storm(seed, servers)
-    before = trio.lowlevel.current_statistics().tasks_living
-    async with trio.open_nursery() as nursery:
-        async with ClientSessionGroup() as group:
-            for _ in range(8):
-                nursery.start_soon(storm.rage, group)
-            for _ in range(20):
-                await trio.sleep(storm.chance.random() * 2)
-                assert len(group.sessions) == len(group._membership.catalog.tools._by_owner)
-                owners = group._membership.catalog.tools._owner_of
-                assert {owner.session for owner in owners.values()} <= set(group.sessions)
-                assert len(servers.connected) >= len(group.sessions)
-        assert (group.sessions, group.tools, servers.connected) == ([], {}, [])
-    assert trio.lowlevel.current_statistics().tasks_living == before
-    assert (
-        min(storm.done[verb] for verb in ("connect", "disconnect", "refresh", "call", "kill")) > 3
-    )
-    assert storm.done["ConnectionLost"] > 3
