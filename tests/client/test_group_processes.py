@@ -31,8 +31,6 @@ def servers():
     return Servers()
 
 
-# Processes
-
 RUN = """
 from trio_mcp.transports import stdio_server
 
