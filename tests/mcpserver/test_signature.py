@@ -224,7 +224,11 @@ CALLABLES = [
 
 
 @pytest.mark.case("C058")
-@pytest.mark.parametrize(("fn", "name", "text"), CALLABLES, ids=str)
+@pytest.mark.parametrize(
+    ("fn", "name", "text"),
+    CALLABLES,
+    ids=[type(fn).__name__ + "-" + name for fn, name, _ in CALLABLES],
+)
 def test_the_context_is_recognised_in_any_callable(fn: Any, name: str, text: str) -> None:
     if isinstance(fn, functools.partial) and fn.keywords:
         fn = functools.partial(fn.func)
