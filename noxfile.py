@@ -52,9 +52,9 @@ def present(*names: str) -> list[str]:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests; further arguments go to pytest."""
+    """Run the tests, in as many processes as there are cores; further arguments go to pytest."""
     session.install("-e", PACKAGE, *group("tests"))
-    session.run("pytest", *session.posargs)
+    session.run("pytest", "--numprocesses=auto", *session.posargs)
 
 
 @nox.session
