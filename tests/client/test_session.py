@@ -6,10 +6,15 @@ import pytest
 import trio
 import trio.testing
 
-from trio_mcp.client import ClientSession
+from trio_mcp.client import ClientSession, ClientSessionGroup, ClientSessionParameters
 from trio_mcp.errors import InvalidResponse, MCPError
+from trio_mcp.mcpserver import MCPServer
 from trio_mcp.types import (
+    HANDSHAKE_PROTOCOL_VERSIONS,
     UNSET,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
     CreateMessageResult,
     ElicitResult,
     ErrorData,
@@ -57,6 +62,49 @@ async def test_input_is_required_only_where_it_may_be(autojump_clock, connect, s
         assert result.request_state == "s"
         with pytest.raises(InvalidResponse):
             await client.list_tools()
+
+
+ANSWERS = {"q": ElicitResult(action="decline")}
+STRAYS = [
+    ("input_responses", {"input_responses": ANSWERS}),
+    ("input_responses", {"input_responses": {}}),
+    ("request_state", {"request_state": "s"}),
+    ("request_state", {"request_state": ""}),
+]
+
+
+@pytest.mark.parametrize("version", HANDSHAKE_PROTOCOL_VERSIONS)
+@pytest.mark.parametrize(("argument", "stray"), STRAYS)
+async def test_answers_and_states_are_refused_where_the_revision_has_none(
+    autojump_clock, connect, script, initialized, version, argument, stray
+):
+    server = script(initialize=initialized(version))
+    request = CallToolRequest(params=CallToolRequestParams(name="x", **stray))
+    async with connect(server, mode=version) as client:
+        session = client.session
+        for call in (
+            client.call_tool("x", **stray),
+            client.get_prompt("x", **stray),
+            client.read_resource("a://b", **stray),
+            session.call_tool("x", allow_input_required=True, **stray),
+            session.get_prompt("x", **stray),
+            session.read_resource("a://b", **stray),
+            session.send_request(request, CallToolResult),
+        ):
+            with pytest.raises(ValueError, match=f"{argument}: expected None at .*{version}"):
+                await call
+    assert server.methods == ["initialize", "notifications/initialized"]
+
+
+@pytest.mark.parametrize(("argument", "stray"), STRAYS)
+async def test_a_group_refuses_answers_and_states_alike(argument, stray):
+    mcp = MCPServer("older")
+    mcp.add_tool(lambda: "done", name="x")
+    options = ClientSessionParameters(mode="legacy")
+    async with ClientSessionGroup() as group:
+        await group.connect_to_server(mcp, options)
+        with pytest.raises(ValueError, match=f"{argument}: expected None at .*2025-11-25"):
+            await group.call_tool("x", {}, **stray)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ import trio.testing
 
 from trio_mcp.client import Client
 from trio_mcp.errors import MCPError
+from trio_mcp.mcpserver import Context, MCPServer
 from trio_mcp.server import Server, ServerRequestContext
 from trio_mcp.types import (
+    HANDSHAKE_PROTOCOL_VERSIONS,
     CallToolResult,
     CreateMessageRequest,
     CreateMessageRequestParams,
@@ -382,3 +384,66 @@ async def test_a_retry_is_the_same_request_with_answers_and_the_state_as_it_came
         {**asked, "requestState": ""},
     ]
     assert len({request_id for request_id, _ in seen}) == 4
+
+
+# The older era has no rounds
+
+
+STRAY = {
+    "inputResponses": {"q": {"action": "accept", "content": {"name": "Eve"}}},
+    "requestState": "1",
+}
+
+
+@pytest.mark.parametrize("version", HANDSHAKE_PROTOCOL_VERSIONS)
+@pytest.mark.parametrize("stray", [STRAY, {"inputResponses": 5, "requestState": {}}])
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": "t", "arguments": {}}),
+        ("prompts/get", {"name": "p"}),
+        ("resources/read", {"uri": "a://b"}),
+    ],
+)
+async def test_answers_of_an_older_client_are_members_that_nobody_knows(
+    version: str, stray: dict[str, Any], method: str, params: dict[str, Any]
+) -> None:
+    seen: list[Any] = []
+    asked = InputRequiredResult(input_requests={"q": ROOTS}, request_state="1")
+    async with Client(asking(asked, seen=seen), mode=version, list_roots_callback=roots) as client:
+        await client.session._require_link().request(method, {**params, **stray})
+    # The first is the client's, the second has the answer to the question it was asked.
+    assert seen[0] == (None, None)
+    assert (seen[1][0]["q"].roots[0].uri, seen[1][1]) == ("file:///a", "1")
+
+
+async def test_a_sealed_state_of_an_older_client_is_not_even_looked_at() -> None:
+    mcp = MCPServer("a")
+    seen: list[Any] = []
+
+    @mcp.tool()
+    async def t(ctx: Context) -> str:
+        seen.append(
+            (ctx.input_responses, ctx.request_state, dict(ctx.request_context.params or {}))
+        )
+        return "done"
+
+    async with Client(mcp, mode="legacy") as client:
+        params = {"name": "t", "arguments": {}}
+        result = await client.session._require_link().request("tools/call", {**params, **STRAY})
+    assert result["content"][0]["text"] == "done"
+    assert seen == [(None, None, params)]
+
+
+async def test_the_own_method_of_an_extension_may_have_members_of_these_names() -> None:
+    seen: list[Any] = []
+
+    async def handle(ctx: Any, params: Any) -> dict[str, Any]:
+        seen.append(params)
+        return {}
+
+    server = Server("a")
+    server.add_request_handler("acme/ask", dict, handle)
+    async with Client(server, mode="legacy") as client:
+        await client.session._require_link().request("acme/ask", STRAY)
+    assert seen == [STRAY]

@@ -21,7 +21,12 @@ from trio_mcp._checks import (
 )
 from trio_mcp._codec import checked_copy, encode
 from trio_mcp._protocol._ladder import LOG_LEVELS
-from trio_mcp.types import DiscoverResult, Implementation, SamplingCapability
+from trio_mcp.types import (
+    DiscoverResult,
+    Implementation,
+    InputResponseRequestParams,
+    SamplingCapability,
+)
 from trio_mcp.types._base import WireModel
 
 from ._cache_store import CacheConfig, CacheMode
@@ -153,7 +158,13 @@ def add_input(
     allow_input_required: bool,
     revision: Revision | None,
 ) -> None:
-    """Add what a server asked for in an `InputRequiredResult` to the params of a request."""
+    """Add what a server asked for in an `InputRequiredResult` to the params of a request.
+
+    Raises:
+      TypeError: if an argument is of the wrong kind.
+      ValueError: if the revision knows neither answers nor a state.
+
+    """
     check_flag("allow_input_required", allow_input_required)
     if input_responses is not None:
         check_mapping(
@@ -163,11 +174,35 @@ def add_input(
             "a dict of answers",
             "an answer such as ElicitResult",
         )
-        if revision is None:
-            raise RuntimeError(NOT_AGREED)
+        revision = _require_rounds("input_responses", revision)
         params["inputResponses"] = {
             key: encode(response, revision) for key, response in input_responses.items()
         }
     if request_state is not None:
         check_text("request_state", request_state)
+        _require_rounds("request_state", revision)
         params["requestState"] = request_state
+
+
+def check_rounds(params: object, revision: Revision) -> None:
+    """Check that the params of any request have no answers or state where there are none.
+
+    Raises:
+      ValueError: if they do. Encoding would leave them out, and nobody would know.
+
+    """
+    if isinstance(params, InputResponseRequestParams):
+        for name in ("input_responses", "request_state"):
+            if getattr(params, name) is not None:
+                _require_rounds(f"params.{name}", revision)
+
+
+def _require_rounds(argument: str, revision: Revision | None) -> Revision:
+    if revision is None:
+        raise RuntimeError(NOT_AGREED)
+    if revision.has_server_requests:
+        raise ValueError(
+            f"{argument}: expected None at protocol version {revision.version}, which has no "
+            "such field: a server of the older era asks the callbacks while the request waits"
+        )
+    return revision

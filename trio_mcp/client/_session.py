@@ -193,7 +193,8 @@ class ClientSession(OlderSession):
           arguments: Must be JSON: what is not is refused before anything is sent.
           read_timeout_seconds: In place of the session's.
           progress_callback: Called in this task, in order, before this returns.
-          input_responses: Answers to an earlier `InputRequiredResult`, by its keys.
+          input_responses: Answers to an earlier `InputRequiredResult`, by its keys; since
+              2026-07-28, as that is.
           request_state: Of that result, as it came.
           meta: Further ``_meta`` of the request.
           allow_input_required: Return an `InputRequiredResult` instead of refusing it.
@@ -213,7 +214,8 @@ class ClientSession(OlderSession):
               content does not fit.
           UnexpectedClaimedResult: if an extension has to finish the call.
           TypeError: if an argument is of the wrong kind, or the arguments are no JSON;
-              ``ValueError`` for numbers that are none. Nothing is sent then.
+              ``ValueError`` for numbers that are none, and for answers or a state that the
+              revision does not know. Nothing is sent then.
 
         Cancellation:
           The server may have begun. It is told to stop, nobody waits for that, and an answer

@@ -32,7 +32,7 @@ from trio_mcp.types import (
 from trio_mcp.types._base import WireModel
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision, revision_for
 
-from ._arguments import NOT_AGREED, check_timeout, meta_to_json
+from ._arguments import NOT_AGREED, check_rounds, check_timeout, meta_to_json
 from ._results import read_discovery, read_result, refuse_input
 from ._session_life import LivingSession
 
@@ -280,11 +280,18 @@ class AgreedSession(LivingSession):
         metadata: Any = None,
         progress_callback: ProgressFn | None = None,
     ) -> ResultT:
-        """Send any request and read its result into a type."""
+        """Send any request and read its result into a type.
+
+        Raises:
+          ValueError: if it answers questions, and the revision has no such answers.
+          MCPError: if the server answered with an error.
+
+        """
         del metadata
         check_kind("request", request, Request)
         check_class("result_type", result_type, WireModel)
         revision = self._require_revision()
+        check_rounds(request.params, revision)
         params = {} if request.params is None else encode(request.params, revision)
         options = self._options(
             "request_read_timeout_seconds", request_read_timeout_seconds, progress_callback

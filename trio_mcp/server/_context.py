@@ -34,7 +34,8 @@ class ServerRequestContext(Generic[LifespanContextT, RequestT]):
       lifespan_context: What the server's lifespan yielded.
       protocol_version: The revision of this request.
       method: Of the request or notification.
-      params: As they came: a JSON object, before they are read into the handler's type.
+      params: As they came: a JSON object, before they are read into the handler's type. What
+        answers an `InputRequiredResult` is not among them in the older era, which has none.
       request_id: Of the request; None for a notification.
       meta: The ``_meta`` of the params.
       request: The HTTP request that carried it, where one did.

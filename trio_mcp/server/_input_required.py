@@ -40,7 +40,7 @@ from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_MODERN
 
 from ._elicitation_url import check_elicitation_url
-from ._registry import needs_input, read_params
+from ._registry import needs_input, read_params, without_rounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -224,9 +224,7 @@ def _in_older_words(request: InputRequest) -> InputRequest:
 def _params_of_retry(
     params: Mapping[str, Any] | None, answers: dict[str, InputResponse], state: str | None
 ) -> JsonObject:
-    again: JsonObject = {
-        key: value for key, value in (params or {}).items() if key not in _OF_A_ROUND
-    }
+    again = without_rounds(params)
     if answers:
         again["inputResponses"] = {
             key: encode(_as_model(answer), LATEST_MODERN) for key, answer in answers.items()
@@ -234,9 +232,6 @@ def _params_of_retry(
     if state is not None:
         again["requestState"] = state
     return again
-
-
-_OF_A_ROUND: Final = ("inputResponses", "requestState")
 
 
 def _as_model(answer: InputResponse) -> WireModel:

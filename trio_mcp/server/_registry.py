@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeGuard
 
 import attrs
 
@@ -121,6 +121,19 @@ def needs_input(result: WireModel | JsonObject) -> bool:
         else getattr(result, "result_type", None)
     )
     return mark == "input_required"
+
+
+def without_rounds(params: Mapping[str, Any] | None) -> JsonObject:
+    """Return params without what a client adds to them when it comes back with answers."""
+    return {key: value for key, value in (params or {}).items() if key not in _OF_A_ROUND}
+
+
+def is_of_rounds(params: Mapping[str, Any]) -> bool:
+    """Tell whether there is anything in params that `without_rounds` takes out."""
+    return any(key in params for key in _OF_A_ROUND)
+
+
+_OF_A_ROUND: Final = ("inputResponses", "requestState")
 
 
 def _first_line(exc: ValueError) -> str:

@@ -39,7 +39,7 @@ from ._caching import NO_HINT, apply_cache_hint_to_json
 from ._connection import ServerConnection
 from ._context import ServerRequestContext
 from ._elicitation_url import check_elicitation_url
-from ._registry import needs_input, read_params
+from ._registry import is_of_rounds, needs_input, read_params, without_rounds
 from ._session import ServerSession
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class ServerServing(Serving):
             lifespan_context=self._lifespan_context,
             protocol_version=accepted.revision.version,
             method=exchange.method,
-            params=exchange.params,
+            params=_params_of(exchange),
             request_id=exchange.id,
             meta=accepted.meta,
             exchange=exchange,
@@ -268,6 +268,15 @@ class ServerServing(Serving):
         if malformed.is_response:
             return None, None
         return ErrorData(code=malformed.code, message=malformed.message), None
+
+
+def _params_of(exchange: Exchange) -> JsonObject:
+    params = exchange.params
+    if not exchange.accepted.revision.has_server_requests or not is_of_rounds(params):
+        return params
+    # The older era has no answers and no state in a request: they are members that nobody knows.
+    spec = METHODS.get(exchange.method)
+    return without_rounds(params) if spec is not None and spec.may_need_input else params
 
 
 def _may_be_served(method: str, revision: Revision) -> bool:
