@@ -454,6 +454,9 @@ async def outcomes(client):
             result = await call(client)
         except MCPError as exc:
             found[name] = (type(exc).__name__, exc.code, exc.message, exc.data)
+        except ValueError as exc:
+            # Refused on this side: the older era has neither answers nor a state.
+            found[name] = str(exc)
         else:
             found[name] = result
     return found
