@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from trio_mcp.client import Client, RestartPolicy, connect
-from trio_mcp.errors import ConnectionLost, MCPError, RequestTimeout
+from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
 from trio_mcp.mcpserver import MCPServer
 from trio_mcp.transports import StdioServerParameters, open_memory_channel_pair, stdio_client
 
@@ -225,6 +225,38 @@ async def test_subscriptions_are_sent_again_and_what_may_have_changed_is_told(
     assert second.methods.count("tools/list") == 1
     listen = [each for each in second.received if getattr(each, "method", "")[:4] == "subs"]
     assert listen[0].params["notifications"] == {"toolsListChanged": True}
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_output_schemas_of_the_dead_program_refuse_no_result_of_the_new_one(
+    autojump_clock, life, initialized, mode
+):
+    def lives_with(kind, value):
+        listed = {
+            "name": "x",
+            "inputSchema": {"type": "object"},
+            "outputSchema": {"type": "object", "properties": {"degrees": {"type": kind}}},
+        }
+        return life(
+            initialize=initialized(),
+            tools__list={**TOOLS, "tools": [listed]},
+            tools__call={**DONE, "structuredContent": {"degrees": value}},
+        )
+
+    mortal = Mortal(lives_with("number", 3), lives_with("string", "three"))
+    async with Client(mortal, mode=mode, restart=NO_DELAY) as client:
+        await client.list_tools()
+        assert (await client.call_tool("x")).structured_content == {"degrees": 3}
+        await mortal.die()
+        changed = await client.call_tool("x")
+        assert changed.structured_content == {"degrees": "three"}
+        # It is checked again as soon as it is listed.
+        await client.list_tools()
+        await client.session.validate_tool_result("x", changed)
+        with pytest.raises(InvalidResponse, match="expected string"):
+            await client.session.validate_tool_result(
+                "x", changed.evolve(structured_content={"degrees": 3})
+            )
 
 
 async def test_what_fails_at_first_is_not_tried_again(autojump_clock, life):

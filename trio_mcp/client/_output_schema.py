@@ -44,6 +44,15 @@ class OutputSchemas:
         self._listed.update([(tool.name, tool.output_schema) for tool in tools])
         self._ready.clear()
 
+    def forget(self) -> None:
+        """Know of no tool any more: another server has taken over, or the same one anew.
+
+        What was compiled stays, since it is found by its digest.
+        """
+        self._listed.clear()
+        self._ready.clear()
+        self._last_page = None
+
     def knows(self, name: str) -> bool:
         """Whether a tool was listed."""
         return name in self._listed

@@ -162,6 +162,8 @@ class ClientSession(OlderSession):
             ping_interval=ping_interval,
         )
         self._output_schemas = OutputSchemas()
+        # The program may be another one by now: what it was listed with may refuse what is right.
+        self.on_reconnect(self._output_schemas.forget)
 
     # Tools
 
