@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -500,6 +501,68 @@ async def test_the_first_failure_stops_the_others() -> None:
     async with Client(mcp) as client:
         assert text_of(await client.call_tool("tool")) == "Error executing tool tool: no luck"
     assert stopped == [True]
+
+
+@BOTH_ERAS
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("in_threads", [False, True])
+async def test_of_several_questions_that_a_client_cannot_answer_the_first_parameters_is_told(
+    mock_clock: Any, mode: str, swapped: bool, in_threads: bool
+) -> None:
+    mcp = MCPServer("a")
+    turn = threading.Event()
+
+    def first() -> ListRoots | Elicit[Name]:
+        turn.wait()
+        return Elicit("Who?", Name) if swapped else ListRoots()
+
+    def second() -> ListRoots | Elicit[Name]:
+        turn.set()
+        return ListRoots() if swapped else Elicit("Who?", Name)
+
+    async def first_of_tasks() -> ListRoots | Elicit[Name]:
+        return first()
+
+    async def second_of_tasks() -> ListRoots | Elicit[Name]:
+        return second()
+
+    if not in_threads:
+        turn.set()
+
+    @mcp.tool()
+    def tool(
+        a: Annotated[Any, Resolve(first if in_threads else first_of_tasks)],
+        b: Annotated[Any, Resolve(second if in_threads else second_of_tasks)],
+    ) -> str:
+        raise AssertionError
+
+    async with Client(mcp, mode=mode) as client:
+        for _ in range(10):
+            with pytest.raises(MCPError, match="form elicitation" if swapped else "roots"):
+                await client.call_tool("tool")
+            if in_threads:
+                turn.clear()
+
+
+async def test_of_resolvers_that_fail_together_the_first_parameters_is_told(
+    mock_clock: Any,
+) -> None:
+    mcp = MCPServer("a")
+
+    async def fail(message: str) -> str:
+        raise ToolError(message)
+
+    @mcp.tool()
+    def tool(
+        a: Annotated[str, Resolve(functools.partial(fail, "a"))],
+        b: Annotated[str, Resolve(functools.partial(fail, "b"))],
+        c: Annotated[str, Resolve(functools.partial(fail, "c"))],
+    ) -> str:
+        raise AssertionError
+
+    async with Client(mcp) as client:
+        for _ in range(10):
+            assert text_of(await client.call_tool("tool")) == "Error executing tool tool: a"
 
 
 # Clean-up

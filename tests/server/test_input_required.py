@@ -351,6 +351,21 @@ async def test_a_conversation_with_tools(mode: str) -> None:
     assert seen[2][0]["q"].content_as_list == [USE]
 
 
+@BOTH_ERAS
+async def test_of_several_answers_that_are_errors_the_first_questions_is_told(mode: str) -> None:
+    other = FORM.params.evolve(message="Where?")
+    asked = {"x": FORM, "b": FORM.evolve(params=other)}
+    server = asking(InputRequiredResult(input_requests=asked, request_state="1"))
+
+    async def refuse(context: Any, params: Any) -> ErrorData:
+        return ErrorData(code=-5, message=params.message)
+
+    async with Client(server, mode=mode, elicitation_callback=refuse) as client:
+        for _ in range(10):
+            with pytest.raises(MCPError, match="Who"):
+                await client.call_tool("t")
+
+
 # What the client sends in each round
 
 

@@ -25,7 +25,8 @@ class Resolve:
     Works for tools, resources and prompts. The parameter is not published, and a client cannot
     set it. The function, a *resolver*, may itself take the `Context`, arguments of the tool by
     their names, and what other resolvers find. Those that do not need each other run at the
-    same time; each runs once a round, however many need it.
+    same time; each runs once a round, however many need it. One that fails ends the call and
+    the others; of those that fail together, the first in the order of the parameters is told.
 
     What it returns is the value, unless that is a question: `Elicit`, `Sample` or `ListRoots`.
     Then the client is asked, whichever revision it speaks, and the value is its answer. A user
