@@ -252,6 +252,7 @@ async def test_what_needs_the_clients_half_is_refused_without_it(mode: str) -> N
         with pytest.raises(MCPError) as caught:
             await client.call_tool("engrave")
         assert caught.value.code == -32021
+        assert caught.value.message == f"Client did not declare the {STAMPS} extension"
         assert caught.value.data == {"requiredCapabilities": {"extensions": {STAMPS: {}}}}
         # What does not need it is served all the same.
         assert not (await client.call_tool("press", {"what": "a"})).is_error

@@ -11,13 +11,14 @@ from trio_mcp._rpc._gather import TIE_SECONDS, run_all
 
 def failing(message, after=0.0, on_cancel=None):
     async def job():
+        cancelled = True
         try:
             if after:
                 await trio.sleep(after)
-        except trio.Cancelled:
-            if on_cancel is None:
-                raise
-            raise on_cancel from None
+            cancelled = False
+        finally:
+            if cancelled and on_cancel is not None:
+                raise on_cancel
         raise ValueError(message)
 
     return job

@@ -14,6 +14,7 @@ from trio_mcp.types import (
     SERVER_BUSY,
     UNSUPPORTED_PROTOCOL_VERSION,
 )
+from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
     from trio_mcp.types import JsonObject, RequestId
@@ -43,11 +44,47 @@ def unsupported_version(requested: str) -> MCPError:
     )
 
 
-def missing_client_capability(message: str, required: JsonObject) -> MCPError:
-    """-32021: the request cannot be served without what its client did not declare."""
+def missing_client_capability(
+    required: JsonObject, declared: JsonObject, required_by: str = ""
+) -> MCPError:
+    """-32021: the request cannot be served without what its client did not declare.
+
+    Args:
+      required: What it has to declare, as capabilities.
+      declared: What it did.
+      required_by: What needs it: a question, a resolver.
+
+    """
+    things = [f"the {_in_words(path)}" for path in lacking(required, declared)]
+    suffix = f" required by {required_by}" if required_by else ""
     return MCPError(
-        MISSING_REQUIRED_CLIENT_CAPABILITY, message, {"requiredCapabilities": required}
+        MISSING_REQUIRED_CLIENT_CAPABILITY,
+        f"Client did not declare {' and '.join(things) or 'its capabilities'}{suffix}",
+        {"requiredCapabilities": required},
     )
+
+
+def lacking(required: JsonObject, declared: JsonObject) -> list[tuple[str, ...]]:
+    """Find what is required and was not declared: the paths of the innermost parts."""
+    found: list[tuple[str, ...]] = []
+    for name, wanted in required.items():
+        said = declared.get(name)
+        if is_object(wanted) and wanted:
+            inner = lacking(wanted, said if is_object(said) else {})
+            found += [(name, *path) for path in inner]
+        elif name not in declared or (is_object(wanted) and not is_object(said)):
+            found.append((name,))
+    return found
+
+
+def _in_words(path: tuple[str, ...]) -> str:
+    match path:
+        case ("extensions", identifier, *_):
+            return f"{identifier} extension"
+        case ("elicitation", mode):
+            return f"{mode} elicitation capability"
+        case _:
+            return f"{'.'.join(path)} capability"
 
 
 def duplicate_id(request_id: RequestId) -> MCPError:

@@ -9,8 +9,7 @@ import attrs
 
 from trio_mcp._codec import checked_copy
 from trio_mcp._protocol._meta import check_extension_id
-from trio_mcp.errors import MCPError
-from trio_mcp.types import KNOWN_PROTOCOL_VERSIONS, MISSING_REQUIRED_CLIENT_CAPABILITY
+from trio_mcp.types import KNOWN_PROTOCOL_VERSIONS, ClientCapabilities
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import revision_for
 
@@ -229,11 +228,4 @@ def require_client_extension(ctx: ServerRequestContext[Any, Any], identifier: st
       MCPError: -32021, with what is required in its data.
 
     """
-    declared = ctx.session.client_capabilities
-    if declared is not None and identifier in (declared.extensions or {}):
-        return
-    raise MCPError(
-        MISSING_REQUIRED_CLIENT_CAPABILITY,
-        f"Client did not declare the extension {identifier}",
-        {"requiredCapabilities": {"extensions": {identifier: {}}}},
-    )
+    ctx.session.require_client_capability(ClientCapabilities(extensions={identifier: {}}))

@@ -81,8 +81,8 @@ def answer_type(request: InputRequest) -> type[Any]:
 
 def missing_for(
     request: InputRequest, declared: ClientCapabilities | None, revision: Revision
-) -> tuple[str, JsonObject] | None:
-    """Find what a client lacks to answer a question: its name, and it as capabilities.
+) -> JsonObject | None:
+    """Find what a client would have to declare to answer a question; None if it did.
 
     Raises:
       ValueError: if the question itself breaks the rules of sampling, or has a URL that is none.
@@ -90,9 +90,7 @@ def missing_for(
     """
     declared = declared or ClientCapabilities()
     if isinstance(request, ListRootsRequest):
-        missing = (
-            None if declared.roots else ("roots", ClientCapabilities(roots=RootsCapability()))
-        )
+        missing = None if declared.roots else ClientCapabilities(roots=RootsCapability())
     elif isinstance(request, CreateMessageRequest):
         check_tool_turns(request.params.messages, request.params.tools or ())
         missing = _missing_for_sampling(request.params, declared.sampling, revision)
@@ -100,27 +98,27 @@ def missing_for(
         if isinstance(request.params, ElicitRequestURLParams):
             check_elicitation_url(request.params.url)
         missing = _missing_for_elicitation(request.params, declared.elicitation)
-    return None if missing is None else (missing[0], encode(missing[1], LATEST_MODERN))
+    return None if missing is None else encode(missing, LATEST_MODERN)
 
 
 def _missing_for_elicitation(
     params: ElicitRequestParams, declared: ElicitationCapability | None
-) -> tuple[str, ClientCapabilities] | None:
+) -> ClientCapabilities | None:
     if isinstance(params, ElicitRequestURLParams):
         if declared is not None and declared.url is not None:
             return None
         needed = ElicitationCapability(url=UrlElicitationCapability())
-        return "url elicitation", ClientCapabilities(elicitation=needed)
+        return ClientCapabilities(elicitation=needed)
     # An empty object is how clients declared forms before there were modes.
     if declared is not None and (declared.form is not None or declared.url is None):
         return None
     needed = ElicitationCapability(form=FormElicitationCapability())
-    return "form elicitation", ClientCapabilities(elicitation=needed)
+    return ClientCapabilities(elicitation=needed)
 
 
 def _missing_for_sampling(
     params: CreateMessageRequestParams, declared: SamplingCapability | None, revision: Revision
-) -> tuple[str, ClientCapabilities] | None:
+) -> ClientCapabilities | None:
     tools = _uses_tools(params)
     # Until 2025-06-18 every client that samples took a context.
     context = params.include_context not in (None, "none") and revision.has_sampling_tools
@@ -132,8 +130,7 @@ def _missing_for_sampling(
         tools=SamplingToolsCapability() if tools else None,
         context=SamplingContextCapability() if context else None,
     )
-    lacking = "sampling.tools" if lacks_tools else "sampling.context" if lacks_context else None
-    return lacking or "sampling", ClientCapabilities(sampling=needed)
+    return ClientCapabilities(sampling=needed)
 
 
 def _uses_tools(params: CreateMessageRequestParams) -> bool:

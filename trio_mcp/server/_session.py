@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 from trio_mcp._codec import DecodeError, checked_copy, decode, encode
 from trio_mcp._deprecation import deprecated
 from trio_mcp._protocol._ladder import LOG_LEVELS
-from trio_mcp._protocol._refusals import missing_client_capability
+from trio_mcp._protocol._refusals import lacking, missing_client_capability
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions
 from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning, NoBackChannelError
 from trio_mcp.types import ClientCapabilities, EmptyResult, Implementation, InitializeRequestParams
-from trio_mcp.types._base import is_object
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN
 from trio_mcp.types._sampling_options import sampling_request, spells_out_sampling_options
 
@@ -99,14 +98,8 @@ class ServerSession:
 
     def check_client_capability(self, capability: ClientCapabilities) -> bool:
         """Tell whether the client declared at least this much."""
-        declared = self.client_capabilities
-        if declared is None:
-            return False
-        said = encode(declared, self._revision)
-        if said.get("elicitation") == {}:
-            # Neither mode stands for forms (elicitation, capabilities).
-            said["elicitation"] = {"form": {}}
-        return _includes(said, _whole(capability))
+        declared = self._declared()
+        return declared is not None and not lacking(_whole(capability), declared)
 
     def require_client_capability(self, capability: ClientCapabilities) -> None:
         """Refuse the request unless the client declared at least this much.
@@ -116,11 +109,18 @@ class ServerSession:
               own for this; nothing is wrong with the params, which -32602 would say.
 
         """
-        if self.check_client_capability(capability):
-            return
-        required = _whole(capability)
-        message = f"This needs a client that declares {', '.join(_names(required))}"
-        raise missing_client_capability(message, required)
+        if not self.check_client_capability(capability):
+            raise missing_client_capability(_whole(capability), self._declared() or {})
+
+    def _declared(self) -> JsonObject | None:
+        declared = self.client_capabilities
+        if declared is None:
+            return None
+        said = encode(declared, self._revision)
+        if said.get("elicitation") == {}:
+            # Neither mode stands for forms (elicitation, capabilities).
+            said["elicitation"] = {"form": {}}
+        return said
 
     @property
     def can_send_request(self) -> bool:
@@ -377,38 +377,15 @@ class ServerSession:
         """
         from ._input_required import missing_for  # noqa: PLC0415 - as above
 
-        missing = missing_for(request, self.client_capabilities, self._revision)
-        if missing is not None:
-            name, required = missing
-            suffix = f" required by {required_by}" if required_by else ""
-            raise missing_client_capability(
-                f"Client did not declare the {name} capability{suffix}", required
-            )
+        required = missing_for(request, self.client_capabilities, self._revision)
+        if required is not None:
+            raise missing_client_capability(required, self._declared() or {}, required_by)
 
 
 def _reaches(level: str, threshold: str) -> bool:
     return LOG_LEVELS.index(level) >= LOG_LEVELS.index(threshold)
 
 
-def _names(required: JsonObject, prefix: str = "") -> list[str]:
-    names: list[str] = []
-    for key, value in required.items():
-        inner = _names(value, f"{prefix}{key}.") if is_object(value) else []
-        names += inner or [f"{prefix}{key}"]
-    return names
-
-
 def _whole(capability: ClientCapabilities) -> JsonObject:
     # What this request's revision has no word for, its client cannot have declared.
     return {**encode(capability, LATEST_HANDSHAKE), **encode(capability, LATEST_MODERN)}
-
-
-def _includes(declared: JsonObject, wanted: JsonObject) -> bool:
-    for key, value in wanted.items():
-        if key not in declared:
-            return False
-        if is_object(value):
-            inner = declared[key]
-            if not is_object(inner) or not _includes(inner, value):
-                return False
-    return True
