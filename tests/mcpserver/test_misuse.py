@@ -46,6 +46,8 @@ SERVER = [
     ({"version": None}, "version: expected str, got NoneType"),
     ({"icons": "x.png"}, "icons: expected list, got str"),
     ({"icons": ["x.png"]}, "icons: expected Icon, got str (at icons[0])"),
+    ({"icons": [{}]}, "icons: expected Icon, got dict (at icons[0])"),
+    ({"icons": {"src": "x"}}, "icons: expected list, got dict"),
     ({"icons": [Icon(src=5)]}, "Icon.src: expected str, got int (at icons[0])"),  # type: ignore[arg-type]
     ({"tools": [fn]}, "tool: expected Tool, got function"),
     ({"resources": [fn]}, "resource: expected a Resource (@mcp.resource(…) is for functions)"),
@@ -81,11 +83,16 @@ TOOL = [
     ({"title": 5}, "title: expected str, got int"),
     ({"description": 5}, "description: expected str, got int"),
     ({"annotations": 5}, "annotations: expected ToolAnnotations, got int"),
+    ({"annotations": "x"}, "annotations: expected ToolAnnotations, got str"),
+    ({"annotations": {}}, "annotations: expected ToolAnnotations, got dict"),
+    ({"annotations": {"readOnlyHint": True}}, "annotations: expected ToolAnnotations, got dict"),
     (
         {"annotations": ToolAnnotations(read_only_hint="yes")},  # type: ignore[arg-type]
         "ToolAnnotations.read_only_hint: expected bool, got str",
     ),
     ({"icons": 5}, "icons: expected list, got int"),
+    ({"icons": "x"}, "icons: expected list, got str"),
+    ({"icons": [{}]}, "icons: expected Icon, got dict (at icons[0])"),
     ({"meta": 5}, "meta: expected dict, got int"),
     ({"meta": {"a": {1}}}, "meta.a: set has no JSON form"),
     ({"structured_output": "yes"}, "structured_output: expected bool, got str"),
@@ -108,7 +115,11 @@ RESOURCE = [
     ({"description": 5}, "description: expected str, got int"),
     ({"mime_type": 5}, "mime_type: expected str, got int"),
     ({"icons": 5}, "icons: expected list, got int"),
+    ({"icons": "x"}, "icons: expected list, got str"),
+    ({"icons": [Icon(src="a"), {"src": "b"}]}, "icons: expected Icon, got dict (at icons[1])"),
     ({"annotations": 5}, "annotations: expected Annotations, got int"),
+    ({"annotations": {"priority": 1}}, "annotations: expected Annotations, got dict"),
+    ({"meta": 5}, "meta: expected dict, got int"),
     ({"meta": "x"}, "meta: expected dict, got str"),
     ({"security": "strict"}, "security: expected ResourceSecurity, got str"),
 ]
@@ -118,6 +129,8 @@ PROMPT = [
     ({"title": 5}, "title: expected str, got int"),
     ({"description": 5}, "description: expected str, got int"),
     ({"icons": [5]}, "icons: expected Icon, got int (at icons[0])"),
+    ({"icons": "x"}, "icons: expected list, got str"),
+    ({"icons": [{}]}, "icons: expected Icon, got dict (at icons[0])"),
 ]
 
 REGISTERING = [
@@ -224,11 +237,6 @@ def test_texts_that_nobody_could_send(publish: Any, argument: str) -> None:
 def test_nothing_of_it_was_published() -> None:
     assert mcp._tools.items() == mcp._resources.items() == []
     assert mcp._templates.items() == mcp._prompts.items() == []
-
-
-@pytest.mark.parametrize("value", [{"read_only_hint": True}, {"readOnlyHint": True}])
-def test_annotations_may_be_json(value: dict[str, Any]) -> None:
-    assert tool(annotations=value).annotations == value
 
 
 @pytest.mark.parametrize("publish", [tool, functools.partial(Prompt.from_function, fn)])

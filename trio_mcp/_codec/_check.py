@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from trio_mcp.types._revisions import LATEST_MODERN
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_wire(value: WireModel) -> None:
-    """Refuse an object that could not be written later.
+    """Refuse an object that could not be written later, or has JSON in place of an object.
 
     Raises:
       TypeError: if an attribute has a value of another type than it says; the message begins
@@ -22,8 +25,27 @@ def check_wire(value: WireModel) -> None:
       ValueError: if something in it has no JSON form, such as a lone surrogate.
 
     """
+    _refuse_json(value)
     try:
         checked_copy(encode(value, LATEST_MODERN), "")
     except (TypeError, ValueError) as exc:
         said = str(exc).removeprefix(f"{type(value).__name__}.").removeprefix(".")
         raise (TypeError if isinstance(exc, TypeError) else ValueError)(said) from None
+
+
+def _refuse_json(value: WireModel) -> None:
+    # Encoding takes JSON objects for objects, which is right for what other programs hand over.
+    # What is written by hand has one form, which type checkers can read.
+    for field in attrs.fields(type(value)):
+        hint = str(field.type).removesuffix(" | None")
+        given: Any = getattr(value, field.name)
+        if hint.startswith("list["):
+            for index, each in enumerate(given if isinstance(given, (list, tuple)) else ()):
+                if isinstance(each, Mapping):
+                    kind = type(each).__name__
+                    place = f"{field.name}[{index}]"
+                    raise TypeError(
+                        f"{field.name}: expected {hint[5:-1]}, got {kind} (at {place})"
+                    )
+        elif isinstance(given, Mapping) and hint != "JsonObject":
+            raise TypeError(f"{field.name}: expected {hint}, got {type(given).__name__}")
