@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
+from trio_mcp.types._base import is_array, is_object
 from trio_mcp.types._revisions import LATEST_MODERN
 
 from ._converter import encode
@@ -38,14 +38,11 @@ def _refuse_json(value: WireModel) -> None:
     # What is written by hand has one form, which type checkers can read.
     for field in attrs.fields(type(value)):
         hint = str(field.type).removesuffix(" | None")
-        given: Any = getattr(value, field.name)
+        given: object = getattr(value, field.name)
         if hint.startswith("list["):
-            for index, each in enumerate(given if isinstance(given, (list, tuple)) else ()):
-                if isinstance(each, Mapping):
-                    kind = type(each).__name__
+            for index, each in enumerate(given if is_array(given) else ()):
+                if is_object(each):
                     place = f"{field.name}[{index}]"
-                    raise TypeError(
-                        f"{field.name}: expected {hint[5:-1]}, got {kind} (at {place})"
-                    )
-        elif isinstance(given, Mapping) and hint != "JsonObject":
-            raise TypeError(f"{field.name}: expected {hint}, got {type(given).__name__}")
+                    raise TypeError(f"{field.name}: expected {hint[5:-1]}, got dict (at {place})")
+        elif is_object(given) and hint != "JsonObject":
+            raise TypeError(f"{field.name}: expected {hint}, got dict")
