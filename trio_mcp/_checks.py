@@ -7,11 +7,17 @@ and what came. A value of the wrong kind is told by its type alone, since it may
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Collection, Iterable, Mapping
-from typing import cast
+from types import CoroutineType
+from typing import TYPE_CHECKING, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
 
 __all__ = [
+    "awaited",
     "check_callable",
     "check_class",
     "check_flag",
@@ -25,6 +31,9 @@ __all__ = [
     "wrong_kind",
     "wrong_value",
 ]
+
+
+T = TypeVar("T")
 
 
 def wrong_kind(argument: str, expected: str, value: object) -> TypeError:
@@ -100,6 +109,25 @@ def check_callable(argument: str, value: object) -> None:
     """
     if not callable(value):
         raise wrong_kind(argument, "a function", value)
+
+
+def awaited(callback: str, returned: Awaitable[T]) -> Awaitable[T]:
+    """Check that a callback returned something to await, and hand it on.
+
+    When a callback is given, this cannot be known: a plain function may return a coroutine.
+
+    Args:
+      callback: The name that the user knows it by.
+      returned: What calling it returned.
+
+    Raises:
+      TypeError: if it was no async function.
+
+    """
+    if returned.__class__ is CoroutineType or inspect.isawaitable(returned):
+        return returned
+    got = type(returned).__name__
+    raise TypeError(f"{callback}: expected an async function, got one that returned {got}")
 
 
 def check_number(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
+from trio_mcp._checks import awaited
 from trio_mcp._codec import printable
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ async def run_progress_callback(callback: ProgressFn | None, report: Report) -> 
     if callback is None:
         return
     try:
-        await callback(*report)
+        await awaited("progress_callback", callback(*report))
     except Exception:
         logger.exception("A progress callback failed")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from trio_mcp._checks import awaited
 from trio_mcp._codec import DecodeError, decode, encode
 from trio_mcp._protocol._ladder import Accepted
 from trio_mcp._protocol._refusals import invalid_params, method_not_found
@@ -158,13 +159,14 @@ class ClientServing(Serving):
         callback = self._callback(method)
         answer: InputResponse | ErrorData
         if method == "roots/list":
-            answer = _checked_roots(await callback(context))
+            answer = _checked_roots(await awaited("list_roots_callback", callback(context)))
         elif method == "sampling/createMessage":
             self._check_sampling(params)
-            answer = await callback(context, params)
+            answer = await awaited("sampling_callback", callback(context, params))
         else:
             self._check_elicitation(params)
-            answer = with_defaults(params, await callback(context, params))
+            filled = await awaited("elicitation_callback", callback(context, params))
+            answer = with_defaults(params, filled)
         return answer
 
     def _callback(self, method: str) -> Callable[..., Awaitable[Any]]:
@@ -211,7 +213,9 @@ class ClientServing(Serving):
         binding = self._extensions.binding_for(method)
         if binding is not None:
             read = read_notification(binding, params, connection.revision or LATEST_HANDSHAKE)
-            return None if read is None else functools.partial(binding.handler, read)
+            if read is None:
+                return None
+            return functools.partial(_call, f"handler of {method}", binding.handler, read)
         callbacks = self._callbacks
         wants_log = method == "notifications/message" and callbacks.logging is not None
         if not wants_log and callbacks.message_handler is None:
@@ -242,9 +246,8 @@ class ClientServing(Serving):
         handler = self._callbacks.message_handler
         told = None
         if handler is not None:
-            told = functools.partial(
-                handler, InvalidResponse(malformed.message, malformed.excerpt)
-            )
+            wrong = InvalidResponse(malformed.message, malformed.excerpt)
+            told = functools.partial(_call, "message_handler", handler, wrong)
         revision = connection.revision
         if malformed.id is None or malformed.is_response or revision is None or revision.is_modern:
             return None, told
@@ -267,9 +270,13 @@ def _checked_roots(answer: ListRootsResult | ErrorData) -> ListRootsResult | Err
 
 async def _tell(callbacks: Callbacks, method: str, params: Any) -> None:
     if method == "notifications/message" and callbacks.logging is not None:
-        await callbacks.logging(params)
+        await _call("logging_callback", callbacks.logging, params)
     if callbacks.message_handler is not None:
-        await callbacks.message_handler(_notification(method, params))
+        await _call("message_handler", callbacks.message_handler, _notification(method, params))
+
+
+async def _call(name: str, callback: Callable[[Any], Awaitable[None]], told: object) -> None:
+    await awaited(name, callback(told))
 
 
 def _notification(method: str, params: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from trio_mcp._checks import check_flag, check_items, check_kind, check_text
+from trio_mcp._checks import awaited, check_flag, check_items, check_kind, check_text
 from trio_mcp._codec import encode
 from trio_mcp.errors import InvalidResponse
 from trio_mcp.types import (
@@ -278,7 +278,10 @@ class ClientSession(OlderSession):
         context = ClaimContext(
             session=self, tool_name=tool_name, read_timeout_seconds=read_timeout_seconds
         )
-        finished = await self._extensions.claim_of(result).resolve(result, context)
+        claim = self._extensions.claim_of(result)
+        finished = await awaited(
+            f"resolve of {claim.result_type!r}", claim.resolve(result, context)
+        )
         self._output_schemas.check(tool_name, finished)
         return finished
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 import attrs
 import trio
 
-from trio_mcp._checks import check_callable, check_flag, check_items, check_kind
+from trio_mcp._checks import awaited, check_callable, check_flag, check_items, check_kind
 from trio_mcp._codec import DecodeError, decode
 from trio_mcp._protocol._subscriptions import (
     ACKNOWLEDGED,
@@ -250,7 +250,7 @@ class Subscription:
     async def _hand_out(self, event: ServerEvent) -> ServerEvent:
         if self._on_event is not None:
             # It stays where it is until this is through: a cancelled caller loses nothing.
-            await self._on_event(event)
+            await awaited("on_event", self._on_event(event))
         self._route.pending.pop(event, None)
         self._pacing.told(event, trio.current_time())
         return event

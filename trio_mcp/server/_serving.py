@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
+from trio_mcp._checks import awaited
 from trio_mcp._codec import DecodeError, SharedArray, checked_copy, decode, dumps, encode
 from trio_mcp._protocol._handshake import choose_handshake_revision
 from trio_mcp._protocol._ladder import Accepted, accept_request
@@ -298,7 +299,7 @@ async def _call_listener(
     except MCPError as exc:
         logger.debug("%s was dropped: %s", ctx.method, exc)
         return None
-    await entry.handler(ctx, read)
+    await awaited(f"handler of {ctx.method}", entry.handler(ctx, read))
     return None
 
 
@@ -310,7 +311,7 @@ async def _call_handler(
     exchange = ctx.exchange
     assert exchange is not None
     params = read_params(entry.params_type, ctx.params, exchange.accepted.revision)
-    result: HandlerResult = await entry.handler(ctx, params)
+    result: HandlerResult = await awaited(f"handler of {ctx.method}", entry.handler(ctx, params))
     if result is None or not needs_input(result):
         return result
     from ._input_required import settle_input  # noqa: PLC0415 - most servers never ask
