@@ -26,7 +26,7 @@ from ._server_parameters import (
     SseServerParameters,
     StreamableHttpParameters,
 )
-from ._subscriptions import listen
+from ._subscriptions import ListenNotSupportedError, listen
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -39,6 +39,11 @@ logger: Final = logging.getLogger("trio_mcp.client")
 
 _LIST_CHANGES: Final = (ToolsListChanged, PromptsListChanged, ResourcesListChanged)
 _ANY_CHANGE: Final = ToolsListChanged()
+
+_FIRST_PAUSE: Final = 1.0
+_LONGEST_PAUSE: Final = 60.0
+# Seconds before a server is asked again that has ended a subscription. A change in between is
+# noticed then, since everything is listed anew; one that ends each of them costs little.
 
 
 @attrs.define(eq=False)
@@ -61,6 +66,7 @@ class Member:
     _latest: int = attrs.field(default=0, init=False)
     _staying: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
     _changed: trio.Event = attrs.field(factory=trio.Event, init=False)
+    _restarted: trio.Event = attrs.field(factory=trio.Event, init=False)
     _removers: list[Callable[[], None]] = attrs.field(
         factory=list["Callable[[], None]"], init=False
     )
@@ -74,6 +80,7 @@ class Member:
 
     def _reconnected(self) -> None:
         self._changed.set()
+        self._restarted.set()
 
     def _notified(self, method: str, params: JsonObject) -> None:
         if isinstance(read_event(method, params), _LIST_CHANGES):
@@ -120,29 +127,45 @@ class Member:
         with self._staying:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._wait_lost, on_lost)
-                nursery.start_soon(self._subscribe)
+                nursery.start_soon(self._stay_subscribed)
                 await self._follow_changes(ask_anew)
 
-    async def _subscribe(self) -> None:
+    async def _stay_subscribed(self) -> None:
         # A modern server tells changes only to those who ask; an older one tells everybody.
-        told = self._tells_changes_of()
-        if not told:
-            return
-        try:
-            async with listen(
-                self.session,
-                tools_list_changed="tools" in told,
-                prompts_list_changed="prompts" in told,
-                resources_list_changed="resources" in told,
-            ) as changes:
-                # What changed between its answer and now, nobody has told.
-                self._changed.set()
-                async for _ in changes:
-                    pass  # `_notified` knows already
-        except MCPError as exc:
-            logger.info(
-                "The server %s tells of no changes any more: %s", self.info.name, exc.message
-            )
+        pause = _FIRST_PAUSE
+        while True:
+            self._restarted = trio.Event()
+            told = self._tells_changes_of()
+            began = trio.current_time()
+            why = "it ended the subscription"
+            try:
+                if told:
+                    await self._subscribe(told)
+            except ListenNotSupportedError:
+                told = set[str]()
+            except MCPError as exc:
+                why = exc.message
+            if not told:
+                # The next server, if there is one, may speak another revision.
+                await self._restarted.wait()
+                continue
+            if trio.current_time() - began > _LONGEST_PAUSE:
+                pause = _FIRST_PAUSE
+            logger.info("%s tells of no changes for %g s: %s", self.info.name, pause, why)
+            await trio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _subscribe(self, told: set[str]) -> None:
+        async with listen(
+            self.session,
+            tools_list_changed="tools" in told,
+            prompts_list_changed="prompts" in told,
+            resources_list_changed="resources" in told,
+        ) as changes:
+            # What changed between its answer and now, nobody has told.
+            self._changed.set()
+            async for _ in changes:
+                pass  # `_notified` knows already
 
     def _tells_changes_of(self) -> set[str]:
         revision, can = self.session.revision, self.session.server_capabilities
