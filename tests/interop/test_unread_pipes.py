@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 import trio
 
+from trio_mcp._rpc import _peer
 from trio_mcp.client import Client
+from trio_mcp.errors import MCPError
 from trio_mcp.transports import StdioServerParameters, stdio_client
+from trio_mcp.types import SERVER_BUSY
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="made of POSIX pipes")
 
@@ -37,6 +40,10 @@ def sleep() -> str:
 @mcp.tool()
 async def shout() -> str:
     return "x" * 5_000_000
+
+@mcp.tool()
+async def shrug() -> None:
+    pass
 
 mcp.run()
 """
@@ -105,6 +112,33 @@ def test_the_end_of_input_ends_a_server_whose_output_nobody_reads(kind: str) -> 
             server.kill()
         assert time.monotonic() - began < BOUND
         assert server.stderr.read() == b""
+
+
+async def test_more_calls_than_anybody_keeps_answers_for_are_all_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_peer, "MAX_UNREAD", 50)
+    outcomes: list[int] = []
+
+    async def call(client: Client) -> None:
+        try:
+            await client.call_tool("shrug")
+        except MCPError as exc:
+            outcomes.append(exc.code)
+        else:
+            outcomes.append(0)
+
+    parameters = StdioServerParameters(command=sys.executable, args=["-c", SERVER])
+    async with Client(parameters) as client, trio.open_nursery() as nursery:
+        for _ in range(10_000):
+            nursery.start_soon(call, client)
+        # Now the writer is in the middle of them, and more come.
+        for _ in range(3):
+            await trio.lowlevel.checkpoint()
+        for _ in range(2_000):
+            nursery.start_soon(call, client)
+    assert len(outcomes) == 12_000
+    assert set(outcomes) == {0, SERVER_BUSY}
 
 
 FLOODING = """

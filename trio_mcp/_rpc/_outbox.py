@@ -56,6 +56,8 @@ class Outbox:
     """
 
     _channel: Channel
+    unsent_answers: int = attrs.field(default=0, init=False)
+    """How many answers are queued."""
     _queue: deque[Outgoing] = attrs.Factory(deque[Outgoing])
     _writer: trio.lowlevel.Task | None = None
     _running: bool = False
@@ -86,12 +88,23 @@ class Outbox:
             trio.lowlevel.reschedule(writer)
         return outgoing
 
-    def __len__(self) -> int:
-        return len(self._queue)
+    def put_answer(
+        self,
+        message: JSONRPCResponse | JSONRPCError,
+        on_written: Callable[[], None] | None = None,
+    ) -> None:
+        """Queue what answers a message of the peer; otherwise as `put`."""
+        self.unsent_answers += 1
+        self.put(message, on_written)
 
-    async def wait_room(self, limit: int = MAX_QUEUED) -> None:
-        """Wait while as many messages as the limit wait for the wire. Not a checkpoint."""
-        while len(self._queue) >= limit and self._running:
+    async def wait_room(self) -> None:
+        """Wait while `MAX_QUEUED` messages wait for the wire. Not a checkpoint."""
+        while len(self._queue) >= MAX_QUEUED and self._running:
+            await self._room.park()
+
+    async def wait_answers_taken(self, limit: int) -> None:
+        """Wait while more answers than the limit wait for the wire. Not a checkpoint."""
+        while self.unsent_answers > limit and self._running:
             await self._room.park()
 
     async def run(self) -> None:
@@ -138,6 +151,7 @@ class Outbox:
     async def _send_queued(self) -> None:
         taken = [each for each in self._queue if each.message is not None]
         self._queue.clear()
+        self.unsent_answers = 0
         messages: list[JSONRPCMessage] = []
         for outgoing in taken:
             assert outgoing.message is not None

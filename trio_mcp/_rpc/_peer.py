@@ -54,11 +54,16 @@ MAX_BACKLOG: Final = 1_000
 """Requests of the peer that may wait for that; more are answered `SERVER_BUSY`."""
 
 MAX_UNREAD: Final = 10_000
-"""Messages that may wait for a peer that does not read, before we stop reading, too."""
+"""Answers that may wait for a peer that does not read, before we stop reading, too. What we ask
+does not count: its answers come through the reader, and its memory is for its callers to bound."""
 
 UNREAD_TIMEOUT: Final = 1.0
 """Seconds in which a peer that has said its last word has to read something, once so many wait:
 as long as handlers get after the end of input."""
+
+STANDSTILL_TIMEOUT: Final = 60.0
+"""Seconds in which a peer has to read something, once so many wait and we wait for its answers:
+each side may wait for the other to read, and no peer that is only slow takes so long."""
 
 LOSS_REASON_TIMEOUT: Final = 1.5
 """Seconds between a failed write and giving up, in which the reader may learn why."""
@@ -254,21 +259,28 @@ class Peer(Link):
                         cancelled = False
                     self._dispatch(frame)
                     cancelled = cancelled or _is_cancel(frame)
-                if len(self._outbox) > MAX_UNREAD:
+                if self._outbox.unsent_answers > MAX_UNREAD:
                     await self._wait_until_read()
         except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError) as exc:
             return _loss(exc)
 
     async def _wait_until_read(self) -> None:
-        # The end of what the peer says cannot be seen behind what was not received yet.
+        standstill = 0.0
         while True:
-            unread = len(self._outbox)
             with trio.move_on_after(UNREAD_TIMEOUT) as waiting:
-                await self._outbox.wait_room(MAX_UNREAD)
+                await self._outbox.wait_answers_taken(MAX_UNREAD)
             if not waiting.cancelled_caught:
                 return
-            if len(self._outbox) >= unread and self._channel.hung_up:
+            if self._channel.hung_up:
+                # The end of what the peer says cannot be seen behind what was not received.
                 raise trio.EndOfChannel
+            # Where nobody here waits for the peer, it may take its time, for ever.
+            standstill = standstill + UNREAD_TIMEOUT if self._calls else 0.0
+            if standstill >= STANDSTILL_TIMEOUT:
+                raise trio.BrokenResourceError from ConnectionLost(
+                    f"Connection closed: the peer asks, and in {STANDSTILL_TIMEOUT:g} s "
+                    f"it has read none of more than {MAX_UNREAD} answers"
+                )
 
     async def _write(self) -> None:
         try:
@@ -332,7 +344,7 @@ class Peer(Link):
             return
         error, callback = self._serving.malformed(self._connection, frame)
         if error is not None:
-            self._outbox.put(JSONRPCError(id=frame.id, error=error))
+            self._outbox.put_answer(JSONRPCError(id=frame.id, error=error))
         if callback is not None:
             self._pump.put(callback)
 
@@ -342,14 +354,14 @@ class Peer(Link):
             what = "Batches are not part of this protocol version"
             if not fail_by_batch(self._calls, batch, what):
                 error = ErrorData(code=INVALID_REQUEST, message=what)
-                self._outbox.put(JSONRPCError(id=None, error=error))
+                self._outbox.put_answer(JSONRPCError(id=None, error=error))
             return
         for frame in batch.messages:
             if isinstance(frame, JSONRPCRequest) and frame.method == "initialize":
                 error = ErrorData(
                     code=INVALID_REQUEST, message="initialize must not be part of a batch"
                 )
-                self._outbox.put(JSONRPCError(id=frame.id, error=error))
+                self._outbox.put_answer(JSONRPCError(id=frame.id, error=error))
             else:
                 self._dispatch(frame)
 
@@ -382,7 +394,7 @@ class Peer(Link):
             self._refuse(request.id, server_busy().error)
 
     def _refuse(self, request_id: RequestId, error: ErrorData) -> None:
-        self._outbox.put(JSONRPCError(id=request_id, error=error))
+        self._outbox.put_answer(JSONRPCError(id=request_id, error=error))
 
     def _receive_notification(self, notification: JSONRPCNotification) -> None:
         method = notification.method
@@ -457,9 +469,9 @@ class Peer(Link):
         # The slot is free only when the answer is written, so a peer that does not read
         # cannot make answers pile up.
         if exchange.end_of_stream is None:
-            self._outbox.put(message, self._release)
+            self._outbox.put_answer(message, self._release)
             return
-        self._outbox.put(message)
+        self._outbox.put_answer(message)
         self._ended_streams.append(exchange.id)
         if self._lost is None:
             await trio.sleep(END_OF_STREAM_PAUSE)
@@ -472,7 +484,7 @@ class Peer(Link):
             if exchange.end_of_stream is not None and not exchange.closed:
                 exchange.close()
                 result = exchange.end_of_stream
-                self._outbox.put(JSONRPCResponse(id=exchange.id, result=result))
+                self._outbox.put_answer(JSONRPCResponse(id=exchange.id, result=result))
                 self._ended_streams.append(exchange.id)
                 self._inbound.close(exchange.id)
         for request_id in list(self._ended_streams):
