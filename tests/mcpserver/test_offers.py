@@ -180,6 +180,25 @@ async def test_structured_content_that_is_no_object_is_sent_as_it_is_with_its_te
         assert block.text in ("[1,2]", '"text"', "3", "true", "null", "[]")
 
 
+@pytest.mark.req("R-251")
+@pytest.mark.case("C062")
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", "2026-07-28"])
+async def test_a_list_has_one_form_and_one_schema_in_every_revision(version: str) -> None:
+    mcp = MCPServer()
+
+    @mcp.tool()
+    def primes() -> list[int]:
+        return [2, 3]
+
+    async with Client(mcp, mode=version) as client:
+        [listed] = (await client.list_tools()).tools
+        result = await client.call_tool("primes")
+    assert listed.output_schema is not None
+    assert listed.output_schema["properties"]["result"]["type"] == "array"
+    assert listed.output_schema["required"] == ["result"]
+    assert result.structured_content == {"result": [2, 3]}
+
+
 async def test_a_text_that_says_it_already_is_enough() -> None:
     async def give(ctx: Any, params: Any) -> CallToolResult:
         return CallToolResult(content=[TextContent(text="One.")], structured_content=[1])
