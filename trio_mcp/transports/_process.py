@@ -6,7 +6,8 @@ its affair, and so that it can be ended together with its descendants. One task 
 
     close stdin ── 2 s ──▶ SIGTERM to the group ── 2 s ──▶ SIGKILL to the group ─▶ reap
 
-A leader that leaves earlier ends the waiting, and what is left of its group is killed. This
+A leader that leaves earlier ends the waiting, and what is left of its group is killed. Its exit
+also ends its pipes, see `_server_pipes`, since what it started may hold them for ever. This
 runs under a shield, since a cancelled scope has to end its processes too, and in the keeper's
 own task, since Trio delivers KeyboardInterrupt to its main task even inside a shield.
 
@@ -22,16 +23,16 @@ import os
 import signal
 import subprocess
 import sys
-from abc import abstractmethod
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Final, cast, final
+from typing import TYPE_CHECKING, Final, final
 
 import trio
 
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp.errors import ConnectionLost
-from trio_mcp.transports._fd_streams import READ_SIZE, FdReceiveStream, widen_pipe
+from trio_mcp.transports._fd_streams import READ_SIZE, widen_pipe
 from trio_mcp.transports._process_group import open_group
+from trio_mcp.transports._server_pipes import PipeFromServer, PipeToServer, as_receive_pipe
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -59,17 +60,12 @@ _QUOTED_LINES: Final = 15
 _QUOTED_SIZE: Final = 2000
 # Of stderr in the text of an error: a usual traceback. All that was kept is in `.stderr`.
 
+_LEFT_BY_A_LAUNCHER: Final = (
+    " and left its pipes to what it started (a launcher has to wait for the server,"
+    " or become it by exec)"
+)
+
 _logger = logging.getLogger(__name__)
-
-
-class _SendPipe(trio.abc.SendStream):
-    @abstractmethod
-    def close(self) -> None: ...
-
-
-class _ReceivePipe(trio.abc.ReceiveStream):
-    @abstractmethod
-    def close(self) -> None: ...
 
 
 @final
@@ -83,23 +79,20 @@ class ServerProcess:
         termination_timeout: float,
         force_kill_timeout: float,
     ) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        # What they are made of differs between systems; all of them close at once.
-        self.stdin = cast("_SendPipe", process.stdin)
-        self.stdout = cast("_ReceivePipe", process.stdout)
+        self.stdin = PipeToServer(process.stdin)
+        self.stdout = PipeFromServer(process.stdout)
         self.pid = process.pid
         self.exit_status: int | None = None
         """Once it has exited: its status, or minus the number of the signal."""
 
         self._process = process
-        self._stderr_stream = cast("_ReceivePipe", process.stderr)
+        self._stderr_stream = as_receive_pipe(process.stderr)
         self._stderr = stderr
         self._termination_timeout = termination_timeout
         self._force_kill_timeout = force_kill_timeout
         self._serving = trio.CancelScope()
         self._exited = trio.Event()
+        self._explain_by: float | None = None
         self._stopped = trio.Event()
         self._group = open_group(process)
         for stream in (process.stdin, process.stdout):
@@ -126,16 +119,22 @@ class ServerProcess:
     async def explain(self) -> ConnectionLost:
         """Say why nothing more comes from it, once its stdin or stdout has broken.
 
-        Waits at most `EXIT_REPORT_TIMEOUT` for the process to exit, so that its status and
-        what it wrote to stderr can be told.
+        Waits at most `EXIT_REPORT_TIMEOUT` for the process to exit, counted from when this was
+        first asked, so that its status and what it wrote to stderr can be told.
         """
-        with trio.move_on_after(EXIT_REPORT_TIMEOUT):
+        if self._explain_by is None:
+            self._explain_by = trio.current_time() + EXIT_REPORT_TIMEOUT
+        with trio.move_on_at(self._explain_by):
             await self._exited.wait()
+        if self._exited.is_set():
             with trio.move_on_after(STDERR_TIMEOUT):
                 await self._stderr.ended.wait()
         stderr = self._stderr.tail()
+        fate = _fate(self._exited.is_set(), self.exit_status)
+        if self.exit_status == 0 and self.stdout.held:
+            fate += _LEFT_BY_A_LAUNCHER
         return ConnectionLost(
-            f"server {_fate(self._exited.is_set(), self.exit_status)}{_quote(stderr)}",
+            f"server {fate}{_quote(stderr)}",
             exit_status=self.exit_status,
             stderr=stderr,
         )
@@ -162,11 +161,13 @@ class ServerProcess:
         if not self._exited.is_set():
             self.exit_status = await self._group.wait_exited(self._process)
             self._exited.set()
+            self.stdin.end()
+            self.stdout.end()
 
     async def _end(self) -> None:
         if self._exited.is_set():
             self._group.forget_if_reaped()
-        drained = _duplicate(self.stdout)
+        drained = self.stdout.duplicate()
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch)
@@ -316,16 +317,6 @@ def _quote(stderr: str) -> str:
     if not text:
         return ""
     return f":\n{text}" if "\n" in text else f": {text}"
-
-
-def _duplicate(stream: trio.abc.ReceiveStream) -> FdReceiveStream | None:
-    if sys.platform == "win32" or not isinstance(stream, trio.lowlevel.FdStream):
-        return None
-    try:
-        # Closing the FdStream makes the pipe blocking again, which this one does not mind.
-        return FdReceiveStream(os.dup(stream.fileno()))
-    except (OSError, trio.ClosedResourceError):
-        return None  # out of descriptors, or closed: the server gets SIGPIPE instead
 
 
 async def _drain(stream: trio.abc.ReceiveStream) -> None:

@@ -126,8 +126,10 @@ async def stdio_client(
 
     Returns:
       The channel, which unpacks into two ends: ``read, write``. When the server closes its
-      stdout or dies, `Channel.receive` raises `trio.EndOfChannel` with a `ConnectionLost` as
-      its cause that has the exit status and the end of stderr.
+      stdout or exits, `Channel.receive` raises `trio.EndOfChannel` with a `ConnectionLost` as
+      its cause that has the exit status and the end of stderr. Other processes that hold its
+      pipes do not count: a command that starts the server has to wait for it, or become it
+      by ``exec``.
 
     Raises:
       ConnectionLost: if the command is not found or cannot be run.
