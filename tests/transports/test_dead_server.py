@@ -7,10 +7,12 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+import trio
 
 from trio_mcp.client import Client, RestartPolicy
 from trio_mcp.errors import ConnectionLost
-from trio_mcp.transports import StdioServerParameters
+from trio_mcp.transports import StdioServerParameters, stdio_client
+from trio_mcp.transports._process import EXIT_REPORT_TIMEOUT
 
 from ._programs import wait_gone
 
@@ -69,6 +71,20 @@ def number() -> int:
 mcp.run()
 """
 )
+
+# Reads one request, and answers it a little after it has closed its stdin.
+STOPS_READING = """
+import json, os, sys, time
+request = json.loads(sys.stdin.readline())
+os.close(0)
+print("closed", file=sys.stderr, flush=True)
+time.sleep(0.3)
+tools = [{"name": "late", "inputSchema": {"type": "object"}}]
+result = {"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+time.sleep(60)
+"""
+
 MODES = pytest.mark.parametrize("mode", ["auto", "legacy", "2026-07-28", "2025-06-18"])
 
 
@@ -179,3 +195,22 @@ async def test_such_a_server_is_started_again(mode: str, children: Children) -> 
         second = await client.call_tool("number")
         assert second.structured_content != first.structured_content
         await children.wait_gone()
+
+
+async def test_a_server_that_stops_reading_is_given_up_once() -> None:
+    closed = trio.Event()
+    server = StdioServerParameters(command=sys.executable, args=["-c", STOPS_READING])
+    transport = stdio_client(server, lambda line: closed.set(), termination_timeout=0.1)
+    tools: list[str] = []
+    async with Client(transport, mode="2026-07-28") as client, trio.open_nursery() as nursery:
+
+        async def list_tools() -> None:
+            tools.extend(tool.name for tool in (await client.list_tools()).tools)
+
+        nursery.start_soon(list_tools)
+        await closed.wait()
+        began = trio.current_time()
+        with pytest.raises(ConnectionLost, match=r"^server closed the connection but is still"):
+            await client.list_tools()
+        assert trio.current_time() - began < EXIT_REPORT_TIMEOUT + 0.5
+    assert tools == ["late"], "what it had read before, it may answer meanwhile"

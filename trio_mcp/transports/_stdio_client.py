@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final, Literal, TextIO, final
 
 import attrs
@@ -183,12 +183,13 @@ class _ServerProcessChannel(LineChannel):
 
     async def send(self, messages: list[JSONRPCMessage]) -> None:
         """Write messages to the server's stdin; see `Channel.send`."""
-        try:
+        with suppress(trio.BrokenResourceError):
             await super().send(messages)
-        except trio.BrokenResourceError:
-            raise trio.BrokenResourceError(
-                "the server no longer reads"
-            ) from await self._process.explain()
+            return
+        lost = await self._process.explain()
+        # What it answered until now has been received. Who waits longer waits in vain.
+        self._process.stdout.end(patience=0)
+        raise trio.BrokenResourceError("the server no longer reads") from lost
 
     async def aclose(self) -> None:
         """End the server, as leaving the block does, in the same bounded time."""
