@@ -161,6 +161,27 @@ async def test_a_schema_that_cannot_be_used_is_told(autojump_clock, connect, wea
             await client.call_tool("weather")
 
 
+@pytest.mark.parametrize("pattern", [r"^[\ud800-\udbff]", r"\q", "a{100000}"])
+async def test_a_pattern_that_cannot_be_decided_is_logged_once_and_nothing_is_checked(
+    autojump_clock, connect, weather, caplog, pattern
+):
+    tools = [tool(schema={"type": "object", "properties": {"degrees": {"pattern": pattern}}})]
+    server = weather(answered(BAD), tools)
+    async with connect(server, cache=None) as client:
+        for _ in range(2):
+            await client.list_tools()
+            assert (await client.call_tool("weather")).structured_content == BAD
+        [record] = caplog.records
+        assert record.name == "trio_mcp.client"
+        assert record.getMessage().startswith(
+            "The results of the tool 'weather' are not checked: outputSchema.properties.degrees"
+        )
+        assert "no regular expression that can be used" in record.getMessage()
+        server.answers["tools/call"] = answered()
+        with pytest.raises(InvalidResponse, match="no structured content"):
+            await client.call_tool("weather")
+
+
 async def test_what_is_no_object_is_checked_where_the_revision_has_it(
     autojump_clock, connect, weather
 ):

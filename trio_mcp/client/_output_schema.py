@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from typing import TYPE_CHECKING, Final
 
 from trio_mcp._codec._json import dumps
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from trio_mcp._codec._schema import Validator
     from trio_mcp.types import CallToolResult, Tool
     from trio_mcp.types._base import JsonObject
+
+logger: Final = logging.getLogger("trio_mcp.client")
 
 MAX_KEPT: Final = 1_000
 """Compiled schemas that are kept for tools which are listed again."""
@@ -32,8 +35,9 @@ class OutputSchemas:
     def __init__(self) -> None:
         # None: listed, without a schema.
         self._listed: dict[str, JsonObject | None] = {}
-        self._ready: dict[str, Validator] = {}
-        self._compiled: dict[bytes, Validator] = {}
+        # None: the schema cannot be decided, and what comes is not checked.
+        self._ready: dict[str, Validator | None] = {}
+        self._compiled: dict[bytes, Validator | None] = {}
         self._last_page: Sequence[Tool] | None = None
 
     def learn(self, tools: Sequence[Tool]) -> None:
@@ -60,6 +64,9 @@ class OutputSchemas:
     def check(self, name: str, result: CallToolResult) -> None:
         """Check a result, if its tool was listed with a schema. One of an error has none.
 
+        A schema with a regular expression that cannot be decided is valid all the same. It is
+        logged once, and only whether there is structured content at all is checked.
+
         Raises:
           InvalidResponse: if it does not fit, names the place; if there is nothing structured
               in it; or if the schema cannot be used.
@@ -74,10 +81,10 @@ class OutputSchemas:
                 f"tools/call: the result of {name!r} has no structured content, and the tool is "
                 "listed with an output schema"
             )
-        validator = self._ready.get(name)
-        if validator is None:
-            validator = self._ready[name] = self._compile(name, schema)
-        violation = validator.check(content)
+        if name not in self._ready:
+            self._ready[name] = self._compile(name, schema)
+        validator = self._ready[name]
+        violation = None if validator is None else validator.check(content)
         if violation is not None:
             place = f"structuredContent{_joint(violation.path)}{violation.path}"
             raise InvalidResponse(
@@ -86,23 +93,33 @@ class OutputSchemas:
                 {"path": place},
             )
 
-    def _compile(self, name: str, schema: JsonObject) -> Validator:
+    def _compile(self, name: str, schema: JsonObject) -> Validator | None:
         digest = hashlib.sha256(dumps(schema)).digest()
-        validator = self._compiled.get(digest)
-        if validator is None:
-            # Imported here: most clients call tools without an output schema.
-            from trio_mcp._codec._schema import SchemaError, compile_validator  # noqa: PLC0415
-
-            try:
-                validator = compile_validator(schema, trusted=False, where="outputSchema")
-            except SchemaError as exc:
-                raise InvalidResponse(
-                    f"tools/call: the result of {name!r} cannot be checked: {exc}"
-                ) from exc
+        if digest not in self._compiled:
+            validator = _compiled(name, schema)
             if len(self._compiled) >= MAX_KEPT:
                 self._compiled.clear()
             self._compiled[digest] = validator
-        return validator
+        return self._compiled[digest]
+
+
+def _compiled(name: str, schema: JsonObject) -> Validator | None:
+    # Imported here: most clients call tools without an output schema.
+    from trio_mcp._codec._schema import (  # noqa: PLC0415
+        SchemaError,
+        UnsupportedPattern,
+        compile_validator,
+    )
+
+    try:
+        return compile_validator(schema, trusted=False, where="outputSchema")
+    except UnsupportedPattern as exc:
+        logger.warning("The results of the tool %r are not checked: %s", name, exc)
+        return None
+    except SchemaError as exc:
+        raise InvalidResponse(
+            f"tools/call: the result of {name!r} cannot be checked: {exc}"
+        ) from exc
 
 
 def _joint(path: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from ._dialects import DIALECTS as DIALECTS
 from ._errors import EngineDisagreement as EngineDisagreement
 from ._errors import SchemaError as SchemaError
+from ._errors import UnsupportedPattern as UnsupportedPattern
 from ._plan import Plan as Plan
 from ._plan import plan_schema as plan_schema
 from ._validator import Validator as Validator

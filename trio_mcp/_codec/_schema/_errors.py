@@ -27,5 +27,9 @@ class SchemaError(ValueError):
         return f"{self.where}{joint}{self.path}: {self.reason}"
 
 
+class UnsupportedPattern(SchemaError):
+    """A regular expression that the engine cannot decide, though it may well be one."""
+
+
 class EngineDisagreement(RuntimeError):
     """The two engines gave different verdicts on one value: a bug of this package."""

@@ -10,19 +10,18 @@ check nothing.
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Final
 
 import jsonschema_rs
 
 from trio_mcp.types._base import is_array, is_object
 
-from ._bounds import private_copy
 from ._cost import Costs
-from ._errors import EngineDisagreement, SchemaError
+from ._errors import EngineDisagreement, SchemaError, UnsupportedPattern
 from ._graph import SchemaGraph
 from ._paths import path_text, quote
-from ._violation import Violation, at, describe_value, locate, violation_of
+from ._patterns import guard_patterns, pattern_options, with_translated_patterns
+from ._violation import Violation, describe_value, locate, violation_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonValue
 
     from ._dialects import Dialect
-    from ._graph import Node
 
 # The codec lets nothing deeper in. The engine overflows its stack at some 20,000 levels, which
 # only recursive schemas can make it walk.
@@ -41,16 +39,6 @@ _COLLECTING_BUDGET: Final = 20_000
 _FIRST_BUDGET: Final = 200_000
 # A metaschema's own faults are collected in up to 0.1 s for so many subschemas.
 _DESCRIBED_SUBSCHEMAS: Final = 500
-
-# Regular expressions. Those that are regular run in linear time; look-around and back-references
-# backtrack. Bytes of a compiled pattern; steps.
-_OWN_SIZE: Final = 2 * 1024 * 1024
-_OWN_STEPS: Final = 100_000
-# A peer's: small enough to match a MiB in a blink.
-_PEER_SIZE: Final = 256 * 1024
-_PEER_STEPS: Final = 10_000
-# A backtracking pattern may be tried from each character on, so that time grows with the square.
-MAX_BACKTRACKED_LENGTH: Final = 1_000
 
 
 class FullEngine:
@@ -76,19 +64,22 @@ class FullEngine:
             )
         _check_valid(schema, dialect, where)
         graph = SchemaGraph(schema, dialect, where=where)
+        spelled = with_translated_patterns(schema, graph)
+        if spelled is not schema:
+            schema, graph = spelled, SchemaGraph(spelled, dialect, where=where)
         self._costs = Costs(graph)
         self._costs.check(where=where)
         self._has_alternatives = graph.has_alternatives
         self._is_recursive = self._costs.is_recursive
         if not trusted:
-            schema = _guard_patterns(schema, graph.nodes, dialect, where)
+            schema = guard_patterns(schema, graph.nodes, dialect, where)
         engine_class = getattr(jsonschema_rs, dialect.engine_class)
         try:
             self._validator: jsonschema_rs.Validator = engine_class(
                 schema,
                 validate_formats=False,
                 offline=True,
-                pattern_options=_pattern_options(trusted=trusted),
+                pattern_options=pattern_options(trusted=trusted),
             )
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as exc:
             raise _unusable(exc, schema, where) from exc
@@ -153,77 +144,8 @@ def _unusable(exc: Exception, schema: JsonValue, where: str) -> SchemaError:
         if exc.kind.name == "format" and isinstance(exc.instance, str):
             # Formats are not checked: this is how it refuses patterns.
             reason = f"{quote(exc.instance)} is no regular expression that can be used"
-            return SchemaError(reason, path=path_text(path), where=where)
+            return UnsupportedPattern(reason, path=path_text(path), where=where)
     return SchemaError(str(exc).partition("\n")[0], path=path_text(path), where=where)
-
-
-def _pattern_options(*, trusted: bool) -> jsonschema_rs.FancyRegexOptions:
-    size = _OWN_SIZE if trusted else _PEER_SIZE
-    return jsonschema_rs.FancyRegexOptions(
-        backtrack_limit=_OWN_STEPS if trusted else _PEER_STEPS,
-        size_limit=size,
-        dfa_size_limit=size,
-    )
-
-
-@functools.lru_cache(maxsize=1024)
-def _is_linear(pattern: str) -> bool:
-    """Whether the engine matches a pattern without backtracking."""
-    options = jsonschema_rs.RegexOptions(size_limit=_PEER_SIZE, dfa_size_limit=_PEER_SIZE)
-    return _compiles(pattern, options)
-
-
-def _compiles(
-    pattern: str, options: jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions
-) -> bool:
-    try:
-        jsonschema_rs.Draft202012Validator(
-            {"pattern": pattern}, offline=True, pattern_options=options
-        )
-    except ValueError:
-        return False
-    return True
-
-
-def _guard_patterns(
-    schema: JsonValue, nodes: list[Node], dialect: Dialect, where: str
-) -> JsonValue:
-    """Keep a peer's backtracking patterns away from long strings.
-
-    Returns:
-      The schema itself, or a copy in which such patterns stand behind a check of the length.
-
-    """
-    guarded: JsonValue = None
-    for node in nodes:
-        by_name = node.schema.get("patternProperties")
-        for name in by_name if is_object(by_name) else ():
-            if not _is_linear(name):
-                raise _backtracks(name, node, "patternProperties", where)
-        pattern = node.schema.get("pattern")
-        if not isinstance(pattern, str) or _is_linear(pattern):
-            continue
-        has_if = dialect.name not in ("draft-04", "draft-06")
-        if not has_if or not _compiles(pattern, _pattern_options(trusted=False)):
-            raise _backtracks(pattern, node, "pattern", where)
-        if guarded is None:
-            guarded = private_copy(schema)
-        place = at(guarded, node.path)
-        del place["pattern"]
-        short = {"maxLength": MAX_BACKTRACKED_LENGTH}
-        place["allOf"] = [
-            *place.get("allOf", ()),
-            {"if": short, "then": {"pattern": pattern}, "else": short},
-        ]
-    return schema if guarded is None else guarded
-
-
-def _backtracks(pattern: str, node: Node, keyword: str, where: str) -> SchemaError:
-    return SchemaError(
-        f"{quote(pattern)} is no regular expression that can be used here",
-        path=path_text((*node.path, keyword)),
-        where=where,
-    )
 
 
 def _is_deep(value: JsonValue) -> bool:
