@@ -14,6 +14,7 @@ from trio_mcp.transports._stderr import TAIL_SIZE, StderrPump
 from ._programs import running
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 MEBIBYTE = 1024 * 1024
@@ -114,6 +115,44 @@ async def test_a_terminal_that_stands_still_does_not_stop_the_server() -> None:
             if not select_readable(master):
                 break
     os.close(master)
+
+
+def open_raw_terminal() -> tuple[int, int]:
+    pty, tty = pytest.importorskip("pty"), pytest.importorskip("tty")
+    master, slave = pty.openpty()
+    tty.setraw(slave)
+    return master, slave
+
+
+@pytest.mark.parametrize("open_ends", [open_raw_terminal, os.pipe], ids=["terminal", "pipe"])
+async def test_a_pump_that_is_cancelled_and_called_again_writes_all_once(
+    open_ends: Callable[[], tuple[int, int]],
+) -> None:
+    expected = b"".join(b"%07d\n" % number for number in range(20_000))
+    reading, writing = open_ends()
+    written = bytearray()
+
+    def read_all() -> None:
+        while len(written) < len(expected) or select_readable(reading):
+            written.extend(os.read(reading, 65536))
+
+    with os.fdopen(writing, "w") as file:
+        pump = StderrPump(file)
+        send, receive = trio.testing.memory_stream_pair()
+        await send.send_all(expected)
+        for _ in range(3):
+            # It fills up, and the writer waits in the middle of a piece.
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(pump.pump, receive)
+                await trio.testing.wait_all_tasks_blocked(0.05)
+                nursery.cancel_scope.cancel()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(pump.pump, receive)
+            await send.aclose()
+            await trio.to_thread.run_sync(read_all)
+        pump.close()
+    os.close(reading)
+    assert bytes(written) == expected
 
 
 def select_readable(fd: int) -> bool:

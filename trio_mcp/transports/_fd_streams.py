@@ -211,6 +211,30 @@ class FdSendStream(trio.abc.SendStream):
         finally:
             self._sending = False
 
+    async def send_from(self, buffer: bytearray) -> None:
+        """Write what is in a buffer, and take out of it what has been written.
+
+        Cancellation:
+          What is in the buffer was not written, so that a later call goes on from there. In
+          mode ``thread`` the thread that is left behind may still write, and take out, some of
+          it; a later call waits for that first.
+
+        """
+        while buffer:
+            if self._owned.mode == "thread":
+                try:
+                    await self._owned.run_in_thread(partial(_write_from, buffer))
+                except OSError as exc:
+                    raise trio.BrokenResourceError(f"cannot write: {exc.strerror}") from exc
+                continue
+            await self.wait_send_all_might_not_block()
+            try:
+                del buffer[: os.write(self._owned.get(), buffer[:PIPE_BUF])]
+            except BlockingIOError:
+                continue  # somebody else set O_NONBLOCK and was faster
+            except OSError as exc:
+                raise trio.BrokenResourceError(f"cannot write: {exc.strerror}") from exc
+
     async def _send(self, rest: memoryview) -> None:
         owned = self._owned
         if owned.mode == "poll":
@@ -284,3 +308,9 @@ def _read(size: int, fd: int) -> bytes:
 
 def _write(data: memoryview, fd: int) -> int:
     return os.write(fd, data)
+
+
+def _write_from(buffer: bytearray, fd: int) -> None:
+    if buffer:
+        # A copy: a buffer that is in use cannot be shortened.
+        del buffer[: os.write(fd, bytes(buffer[:PIPE_BUF]))]

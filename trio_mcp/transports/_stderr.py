@@ -47,7 +47,9 @@ class StderrPump:
 
         self._tail = bytearray()
         self._backlog = bytearray()
-        self._piece = b""  # being written
+        # Being written, maybe by a thread that a cancellation left behind, and so apart from
+        # the backlog, whose beginning may be dropped.
+        self._piece = bytearray()
         self._dropped = 0
         self._news = trio.Event()
         self._line = b""  # unfinished, for the function
@@ -130,21 +132,19 @@ class StderrPump:
                 await self._news.wait()
                 continue
             try:
-                await sink.send_all(self._piece)
+                await sink.send_from(self._piece)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 # Our own stderr is gone. The server's goes on being read, for its tail.
                 self._sink = None
                 sink.close()
                 return
-            self._piece = b""
 
     def _next_piece(self) -> bool:
-        # Small enough to be written whole or, on cancellation, not at all.
         if self._dropped:
-            self._piece = b"\n[%d bytes of stderr dropped]\n" % self._dropped
+            self._piece = bytearray(b"\n[%d bytes of stderr dropped]\n" % self._dropped)
             self._dropped = 0
         else:
-            self._piece = bytes(self._backlog[:PIPE_BUF])
+            self._piece = self._backlog[:PIPE_BUF]
             del self._backlog[:PIPE_BUF]
         return bool(self._piece)
 
