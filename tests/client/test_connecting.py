@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
+
 import pytest
 import trio
 
 from trio_mcp.client import Client
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
 from trio_mcp.server import Server
+from trio_mcp.transports import open_memory_channel_pair
 from trio_mcp.types import (
     LATEST_MODERN,
     METHODS,
     Implementation,
+    JSONRPCError,
     JSONRPCRequest,
+    JSONRPCResponse,
     ListToolsRequest,
     ListToolsResult,
     PromptReference,
@@ -120,6 +125,104 @@ async def test_a_silent_server_is_initialized_when_the_probe_has_waited(
     assert "notifications/cancelled" not in server.methods
 
 
+class SlowStart:
+    """A transport to a server that reads nothing for 12 seconds, then says what it was told to.
+
+    It says it to the first client; for later ones it is quick.
+    """
+
+    def __init__(self, script, *answers):
+        self.script = script
+        self.answers = answers
+
+    async def run(self, channel):
+        self.script.channel = channel
+        if self.answers:
+            answers, self.answers = self.answers, ()
+            await trio.sleep(12)
+            by_method = {}
+            while len(by_method) < 2:
+                for each in await channel.receive():
+                    self.script.received.append(each)
+                    by_method[each.method] = each.id
+            for at_once in answers:
+                messages = []
+                for method, result in at_once.items():
+                    kind = {"error": result.error} if isinstance(result, MCPError) else None
+                    answer = JSONRPCResponse if kind is None else JSONRPCError
+                    messages.append(answer(id=by_method[method], **(kind or {"result": result})))
+                await channel.send(messages)
+                await trio.sleep(1)
+        await self.script.run(channel)
+
+    @asynccontextmanager
+    async def open(self):
+        near, far = open_memory_channel_pair(as_text=True)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.run, far)
+            yield near
+            nursery.cancel_scope.cancel()
+
+    async def __aenter__(self):
+        self.block = self.open()
+        return await self.block.__aenter__()
+
+    async def __aexit__(self, *exc):
+        return await self.block.__aexit__(*exc)
+
+
+PROBE = "server/discover"
+MODERN = {
+    "resultType": "complete",
+    "supportedVersions": ["2026-07-28"],
+    "capabilities": {"tools": {}},
+    "ttlMs": 0,
+    "cacheScope": "private",
+}
+OLDER_ONLY = {**MODERN, "supportedVersions": ["2025-11-25"]}
+OLDER = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "scripted", "version": "1"},
+}
+REFUSED = MCPError(-32022, "no", {"supported": ["2026-07-28"], "requested": "2025-11-25"})
+
+
+@pytest.mark.req("R-067", "R-072", "R-094")
+@pytest.mark.parametrize(
+    ("answers", "first", "again"),
+    [
+        ([{PROBE: MODERN}], "2026-07-28", "2026-07-28"),
+        ([{PROBE: MODERN}, {"initialize": OLDER}], "2026-07-28", "2026-07-28"),
+        ([{PROBE: MODERN}, {"initialize": REFUSED}], "2026-07-28", "2026-07-28"),
+        ([{PROBE: MODERN, "initialize": OLDER}], "2026-07-28", "2026-07-28"),
+        ([{PROBE: MODERN, "initialize": REFUSED}], "2026-07-28", "2026-07-28"),
+        ([{"initialize": OLDER, PROBE: MODERN}], "2026-07-28", "2026-07-28"),
+        ([{"initialize": OLDER}, {PROBE: MODERN}], "2025-11-25", "2026-07-28"),
+        ([{"initialize": OLDER}], "2025-11-25", "2025-11-25"),
+        ([{PROBE: {}}, {"initialize": OLDER}], "2025-11-25", "2025-11-25"),
+        ([{PROBE: OLDER_ONLY}, {"initialize": OLDER}], "2025-11-25", "2025-11-25"),
+        ([{PROBE: MCPError(-32601, "no")}, {"initialize": OLDER}], "2025-11-25", "2025-11-25"),
+    ],
+    ids=str,
+)
+async def test_a_slow_start_does_not_decide_the_era(autojump_clock, script, answers, first, again):
+    # Once it is up, the server speaks both eras.
+    server = script(server__discover=MODERN, initialize=OLDER, tools__list=TOOLS)
+    client = Client(SlowStart(server, *answers))
+    async with client:
+        assert client.protocol_version == first
+        await trio.sleep(10)
+        await client.list_tools()
+        assert client.protocol_version == first
+    async with client:
+        assert client.protocol_version == again
+        await client.list_tools()
+    told = server.methods.count("notifications/initialized")
+    assert told == [first, again].count("2025-11-25")
+    assert "notifications/cancelled" not in server.methods
+
+
 @pytest.mark.case("C032")
 @pytest.mark.parametrize("code", [-32020, -32021])
 async def test_modern_errors_never_fall_back(autojump_clock, connect, script, code):
@@ -218,8 +321,6 @@ async def test_a_handshake_keeps_to_the_read_timeout(autojump_clock, connect, sc
 
 
 async def test_a_connection_that_ends_meanwhile_is_one_error(autojump_clock):
-    from trio_mcp.transports import open_memory_channel_pair
-
     near, far = open_memory_channel_pair()
     await far.aclose()
     with pytest.raises(ConnectionLost):
@@ -229,10 +330,6 @@ async def test_a_connection_that_ends_meanwhile_is_one_error(autojump_clock):
 
 @pytest.mark.req("R-072")
 async def test_the_verdict_about_an_old_server_is_remembered(autojump_clock, script, initialized):
-    from contextlib import asynccontextmanager
-
-    from trio_mcp.transports import open_memory_channel_pair
-
     server = script(initialize=initialized())
 
     class Transport:

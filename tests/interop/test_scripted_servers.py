@@ -14,7 +14,7 @@ from trio_mcp.client import Client
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
 from trio_mcp.transports import StdioServerParameters, stdio_client
 
-from ._peers import connect_to_script, script_parameters
+from ._peers import connect_to_script, script_parameters, server_parameters
 
 CAPABILITIES = {"tools": {}}
 INFO = {"name": "scripted", "version": "1"}
@@ -85,6 +85,34 @@ async def test_a_server_that_is_silent_about_discovery_is_initialized(monkeypatc
         "notifications/initialized",
         "tools/list",
     ]
+
+
+SLOW = """
+import runpy, sys, time
+time.sleep(1)
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.req("R-094")
+@pytest.mark.parametrize("sdk", ["trio_mcp", "mcp"])
+async def test_a_modern_server_that_starts_slowly_is_spoken_to_as_one(
+    monkeypatch: Any, sdk: str
+) -> None:
+    monkeypatch.setattr(trio_mcp.client._session_agreement, "DISCOVER_TIMEOUT_SECONDS", 0.3)
+    at_once = server_parameters(sdk)
+    assert at_once.args is not None
+    slowly = StdioServerParameters(
+        command=at_once.command, args=["-c", SLOW, *at_once.args], env=at_once.env
+    )
+    client = Client(stdio_client(slowly, errlog=None))
+    async with client:
+        assert client.protocol_version == "2026-07-28"
+        # What the server makes of the `initialize` that it has read as well does no harm.
+        assert (await client.list_tools()).tools
+        result = await client.call_tool("add", {"a": 1, "b": 2})
+        assert not result.is_error
 
 
 @pytest.mark.parametrize("code", [-32020, -32021])

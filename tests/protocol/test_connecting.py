@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from trio_mcp._protocol._connecting import Adopt, Connecting, Initialize, Probe
+from trio_mcp._protocol._connecting import Adopt, Connecting, Initialize, Probe, is_modern
 from trio_mcp.errors import InvalidResponse, MCPError
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, revision_for
 
@@ -70,6 +70,29 @@ def test_garbage_falls_back(result):
 @pytest.mark.req("R-094")
 def test_silence_falls_back():
     assert started("auto").unanswered() == Initialize(LATEST_HANDSHAKE)
+
+
+def test_a_late_discovery_wins_over_the_handshake_that_waits():
+    connecting = started("auto")
+    connecting.unanswered()
+    result = {"supportedVersions": ["2025-11-25", "2026-07-28"]}
+    assert connecting.answered_late(result) == Adopt(LATEST_MODERN, result)
+
+
+@pytest.mark.parametrize(
+    ("versions", "modern"),
+    [
+        (["2026-07-28"], True),
+        (["2099-01-01", "2026-07-28", "2025-11-25"], True),
+        (["2025-11-25"], False),
+        (["2099-01-01"], False),
+        ([], False),
+        ("2026-07-28", False),
+        (None, False),
+    ],
+)
+def test_a_discovery_is_modern_if_it_offers_a_modern_version_we_know(versions, modern):
+    assert is_modern({"supportedVersions": versions}) is modern
 
 
 @pytest.mark.case("C032")

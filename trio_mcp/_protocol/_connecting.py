@@ -12,7 +12,8 @@
     a modern pin ──> adopt, unasked
 
     initialize ──> answered with a revision we know ──> adopt
-                └── -32022, when silence had sent us here ──> probe again, once
+                ├── -32022, when silence had sent us here ──> probe again, once
+                └── meanwhile, a discovery for the probe ──> adopt that: it was only slow
 
 (Versioning, "Backward compatibility"; lifecycle of the older era.)
 """
@@ -127,6 +128,18 @@ class Connecting:
         self._probe_unanswered = True
         return self._take(Initialize(LATEST_HANDSHAKE))
 
+    def answered_late(self, result: JsonObject) -> Step:
+        """Take the result of the probe that came while ``initialize`` waited for its own.
+
+        The server was only slow, and whatever it makes of ``initialize`` is its affair: a
+        modern request is complete in itself, also on a connection of both eras.
+
+        Args:
+          result: One that `is_modern`.
+
+        """
+        return self._take(self._read_discovery(result))
+
     def _take(self, step: Step) -> Step:
         self._step = step
         return step
@@ -185,6 +198,12 @@ class Connecting:
             return None
         self._retried_probe = True
         return Probe(LATEST_MODERN)
+
+
+def is_modern(discovery: JsonObject) -> bool:
+    """Whether what a server answered to a probe makes it one that we speak modern with."""
+    offered = _versions(discovery.get("supportedVersions"))
+    return _newest_mutual(offered or [], MODERN_PROTOCOL_VERSIONS) is not None
 
 
 def _versions(value: object) -> list[str] | None:

@@ -33,6 +33,8 @@ class CallOptions:
       on_notification: For a request whose answer is the end of a stream of notifications:
           called with the method and params of each of them by whoever reads the carrier, so
           it must neither wait nor raise. The connection's service hears of them, too, before.
+      on_late_result: Called with the result if one comes after the timeout, by whoever reads
+          the carrier, as above. Nothing comes late where a timeout ends the request itself.
 
     """
 
@@ -43,6 +45,7 @@ class CallOptions:
     may_cancel: bool = True
     headers: Mapping[str, str] | None = None
     on_notification: Callable[[str, JsonObject], None] | None = None
+    on_late_result: Callable[[JsonObject], None] | None = None
 
 
 NO_OPTIONS: Final = CallOptions()

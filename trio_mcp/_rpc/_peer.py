@@ -31,6 +31,7 @@ from ._answer import answer, error_for
 from ._bad_answers import fail_by_batch, fail_by_malformed, fail_by_mistyped
 from ._calls import Call, cancel_reason, logger, read_progress, with_progress_token
 from ._exchange import NO_PARAMS, Exchange
+from ._late_call import LateCall
 from ._link import NO_OPTIONS, CallOptions, Link
 from ._nursery import open_background_nursery
 from ._outbox import Outbox
@@ -154,6 +155,8 @@ class Peer(Link):
             call.limit.arm()
             call.outgoing = self._outbox.put(request, call.limit.start, call.not_written)
             return await self._wait(call)
+        if options.on_late_result is not None:
+            self._calls.open(call.id, LateCall(call.id, method, options))
         raise RequestTimeout(f"{method}: no answer within {options.timeout:g} s")
 
     async def _wait(self, call: Call) -> JsonObject:
@@ -163,6 +166,9 @@ class Peer(Link):
             if self._calls.close(call.id) is not None:
                 self._abandon(call, exc)
             raise
+        finally:
+            # They refer to each other, and the call to what its caller gave.
+            call.outgoing = None
 
     def _abandon(self, call: Call, exc: BaseException) -> None:
         if call.outgoing is not None and call.outgoing.withdraw():

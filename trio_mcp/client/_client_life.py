@@ -75,6 +75,7 @@ class LivingClient:
     _session: ClientSession | None = attrs.field(default=None, init=False)
     _block: GuardedBlock[ClientSession] | None = attrs.field(default=None, init=False)
     _verdict: str | None = attrs.field(default=None, init=False)
+    _was_only_slow: bool = attrs.field(default=False, init=False)
     _cache: ResponseCache | None = attrs.field(default=None, init=False)
     _extensions: Extensions = attrs.field(factory=Extensions, init=False)
 
@@ -151,7 +152,7 @@ class LivingClient:
         if self._cache is not None:
             session.on_notification(self._cache.notified)
         async with session:
-            await negotiate(session, self._verdict or self.mode, self.prior_discover)
+            await self._negotiate(session, self._verdict or self.mode)
             self._remember(session)
             if mending is not None:
                 mending.establish()
@@ -168,17 +169,26 @@ class LivingClient:
                 # It is another server than it was: whatever was known of it is void.
                 self._verdict = None
         if self._verdict is None:
-            await negotiate(session, self.mode, self.prior_discover)
+            await self._negotiate(session, self.mode)
             self._remember(session)
         if self._cache is not None:
             self._cache.forget_all()
         session.reconnected()
 
+    async def _negotiate(self, session: ClientSession, mode: ConnectMode) -> None:
+        await negotiate(session, mode, self.prior_discover, self._discovered_late)
+
+    def _discovered_late(self) -> None:
+        self._verdict = None
+        self._was_only_slow = True
+
     def _remember(self, session: ClientSession) -> None:
         # Versioning: the verdict about a server's era holds until it stops holding. Opening
         # this client again asks an older server for nothing that it has not.
         revision = session.revision
-        if self.mode == "auto" and revision is not None and revision.has_handshake:
+        if self.mode != "auto" or self._was_only_slow:
+            return
+        if revision is not None and revision.has_handshake:
             self._verdict = "legacy" if revision == LATEST_HANDSHAKE else revision.version
 
     # What is known of the server

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trio_mcp._protocol._connecting import Adopt, Connecting, Initialize, Probe, Step
+import attrs
+import trio
+
+from trio_mcp._protocol._connecting import (
+    Adopt,
+    Connecting,
+    Initialize,
+    Probe,
+    Step,
+    is_modern,
+)
 from trio_mcp.errors import InvalidResponse, LocalError, MCPError, RequestTimeout
 from trio_mcp.types._revisions import LATEST_MODERN
 
 from ._results import read_discovery
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trio_mcp.types import DiscoverResult
     from trio_mcp.types._base import JsonObject
 
@@ -18,7 +30,10 @@ if TYPE_CHECKING:
 
 
 async def negotiate(
-    session: ClientSession, mode: str, prior_discover: DiscoverResult | None = None
+    session: ClientSession,
+    mode: str,
+    prior_discover: DiscoverResult | None = None,
+    on_late_discovery: Callable[[], None] | None = None,
 ) -> None:
     """Agree with the server on a revision, and have the session speak it.
 
@@ -26,16 +41,15 @@ async def negotiate(
       session: An entered session.
       mode: ``"auto"``, ``"legacy"`` or a revision.
       prior_discover: What a pinned modern server answered another time.
+      on_late_discovery: Called by the task that reads the wire, at any time until the session
+          ends, if a server that was silent about its era turns out to be a modern one.
 
     Raises:
       MCPError: if there is no revision in common, or the server refuses.
       ConnectionLost: if the connection ends meanwhile.
 
     """
-    connecting = Connecting(mode)
-    step = connecting.start()
-    while not isinstance(step, Adopt):
-        step = await _carry_out(session, connecting, step)
+    step = await _Negotiation(session, Connecting(mode), on_late_discovery).run()
     if step.result is None:
         if prior_discover is None:
             session.assume(step.revision)
@@ -47,29 +61,63 @@ async def negotiate(
         session.adopt(read_discovery(step.result, step.revision), step.revision)
 
 
-async def _carry_out(session: ClientSession, connecting: Connecting, step: Step) -> Step:
-    try:
-        if isinstance(step, Initialize):
-            result = await session.send_initialize(step.revision.version)
-        else:
-            assert isinstance(step, Probe)
-            result = await session.send_discover(step.revision.version)
-            if not _is_discovery(result):
-                result = {}
-    except RequestTimeout:
-        if isinstance(step, Initialize):
+@attrs.define(eq=False)
+class _Negotiation:
+    _session: ClientSession
+    _connecting: Connecting
+    _on_late_discovery: Callable[[], None] | None
+    # Of whoever waits for the answer to `initialize`.
+    _waiting: trio.CancelScope | None = None
+    _late_discovery: JsonObject | None = None
+
+    async def run(self) -> Adopt:
+        step = self._connecting.start()
+        while not isinstance(step, Adopt):
+            if isinstance(step, Probe):
+                step = await self._probe(step)
+            else:
+                step = await self._initialize(step)
+        return step
+
+    async def _probe(self, step: Probe) -> Step:
+        try:
+            result = await self._session.send_discover(step.revision.version, self._take_late)
+        except RequestTimeout:
+            return self._connecting.unanswered()
+        except InvalidResponse as exc:
+            # Garbage in place of an answer to the probe: not a modern server.
+            return self._connecting.refused(exc)
+        except LocalError:
             raise
-        return connecting.unanswered()
-    except InvalidResponse as exc:
-        # Garbage in place of an answer to the probe: not a modern server.
-        if isinstance(step, Initialize):
+        except MCPError as exc:
+            return self._connecting.refused(exc)
+        return self._connecting.answered(result if _is_discovery(result) else {})
+
+    async def _initialize(self, step: Initialize) -> Step:
+        result: JsonObject = {}
+        try:
+            with trio.CancelScope() as self._waiting:
+                result = await self._session.send_initialize(step.revision.version)
+        except LocalError:
             raise
-        return connecting.refused(exc)
-    except LocalError:
-        raise
-    except MCPError as exc:
-        return connecting.refused(exc)
-    return connecting.answered(result)
+        except MCPError as exc:
+            return self._after_late_discovery() or self._connecting.refused(exc)
+        finally:
+            self._waiting = None
+        return self._after_late_discovery() or self._connecting.answered(result)
+
+    def _take_late(self, result: JsonObject) -> None:
+        if not _is_discovery(result) or not is_modern(result):
+            return
+        if self._on_late_discovery is not None:
+            self._on_late_discovery()
+        if self._waiting is not None:
+            self._late_discovery = result
+            self._waiting.cancel(reason="the server has answered the probe")
+
+    def _after_late_discovery(self) -> Step | None:
+        late = self._late_discovery
+        return None if late is None else self._connecting.answered_late(late)
 
 
 def _is_discovery(result: JsonObject) -> bool:

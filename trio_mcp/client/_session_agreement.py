@@ -37,6 +37,8 @@ from ._results import read_discovery, read_result, refuse_input
 from ._session_life import LivingSession
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trio_mcp._rpc._link import ProgressFn
     from trio_mcp.types import (
         ClientCapabilities,
@@ -201,8 +203,15 @@ class AgreedSession(LivingSession):
         self.adopt(read)
         return read
 
-    async def send_discover(self, version: str) -> JsonObject:
+    async def send_discover(
+        self, version: str, on_late_result: Callable[[JsonObject], None] | None = None
+    ) -> JsonObject:
         """Send ``server/discover`` at any version and return what it answered.
+
+        Args:
+          version: Of the protocol.
+          on_late_result: Called with what is answered after the time limit, by the task that
+              reads the wire: it must neither raise nor take long.
 
         Raises:
           MCPError: -32022 with the versions in its data, if the server does not speak it.
@@ -211,9 +220,13 @@ class AgreedSession(LivingSession):
 
         """
         check_text("version", version)
+        if on_late_result is not None:
+            check_callable("on_late_result", on_late_result)
         timeout = self._read_timeout_seconds
         options = CallOptions(
-            timeout=DISCOVER_TIMEOUT_SECONDS if timeout is None else timeout, may_cancel=False
+            timeout=DISCOVER_TIMEOUT_SECONDS if timeout is None else timeout,
+            may_cancel=False,
+            on_late_result=on_late_result,
         )
         params: JsonObject = {"_meta": self._declaration.envelope(version)}
         return await self._require_link().request("server/discover", params, options)
