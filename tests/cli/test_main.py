@@ -145,3 +145,22 @@ def test_served_file_speaks_on_stdout_alone(shop):
 def test_lowlevel_server_is_served_too(tmp_path, cli):
     (tmp_path / "low.py").write_text("from trio_mcp import Server\napp = Server('low')\n")
     assert cli("inspect", tmp_path / "low.py").json["serverInfo"]["name"] == "low"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closes descriptors by a POSIX shell")
+@pytest.mark.parametrize(("closed", "name"), [("<&-", "stdin"), (">&-", "stdout")])
+def test_run_without_stdin_or_stdout_says_so_in_one_line(closed, name, shop):
+    command = [sys.executable, "-m", "trio_mcp.cli", "run", f"{shop}:mcp"]
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {closed}', "sh", *command],
+        input="",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"trio-mcp: {name} is closed: "
+        "a server on stdio talks with its client over stdin and stdout\n"
+    )

@@ -243,6 +243,71 @@ def test_a_closed_stderr_is_no_obstacle() -> None:
     assert [json.loads(line)["id"] for line in ran.stdout.splitlines()] == [1, 2]
 
 
+USES_TRIO_ON = """
+import os, trio
+from trio_mcp.transports import stdio_server
+
+async def main():
+    for _ in range(2):
+        try:
+            async with stdio_server():
+                print("it opened")
+        except OSError as exc:
+            os.write(2, f"{exc}\\n".encode())
+    # The descriptors that it opened meanwhile are as they were.
+    await trio.sleep(0.01)
+    await trio.to_thread.run_sync(os.write, 2, b"goes on")
+
+trio.run(main)
+"""
+RUN = """
+from trio_mcp.mcpserver import MCPServer
+MCPServer("x").run()
+"""
+
+
+def run_with_closed(closed: str, program: str) -> tuple[int, list[str]]:
+    command = f'{sys.executable} -c "$PROGRAM" {closed}'
+    ran = subprocess.run(
+        ["sh", "-c", command],
+        input=b"\n",
+        capture_output=True,
+        env={**os.environ, "PROGRAM": program},
+        timeout=9,
+        check=False,
+    )
+    assert ran.stdout == b""
+    return ran.returncode, ran.stderr.decode().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("closed", "name"), [("<&-", "stdin"), (">&-", "stdout"), ("<&- >&-", "stdin")]
+)
+def test_a_closed_stdin_or_stdout_is_an_error_and_harms_nothing(closed: str, name: str) -> None:
+    error = f"{name} is closed: a server on stdio talks with its client over stdin and stdout"
+    code, stderr = run_with_closed(closed, USES_TRIO_ON)
+    assert (code, stderr) == (0, [f"[Errno 9] {error}"] * 2 + ["goes on"])
+    code, stderr = run_with_closed(closed, RUN)
+    assert (code, stderr[-1]) == (1, f"OSError: [Errno 9] {error}")
+    assert "Exception Group" not in "".join(stderr)
+
+
+def test_other_ends_do_not_need_stdin_and_stdout() -> None:
+    program = """
+import io, os, trio
+from trio_mcp.transports import stdio_server
+
+async def main():
+    out = io.BytesIO()
+    async with stdio_server(io.BytesIO(b"nonsense"), out) as channel:
+        await channel.receive()
+    os.write(2, b"fine")
+
+trio.run(main)
+"""
+    assert run_with_closed("<&- >&-", program) == (0, ["fine"])
+
+
 def test_a_stderr_that_breaks_does_not_send_prints_to_the_wire() -> None:
     program = SERVER.replace('print("printed before")', "").replace('sys.stderr.write("done")', "")
     reading, writing = os.pipe()

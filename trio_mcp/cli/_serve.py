@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import AsyncExitStack
 from typing import Final
 
 from trio_mcp.cli._interrupts import run_until_interrupted
 from trio_mcp.cli._load import load_server
-from trio_mcp.cli._mistakes import UsageMistake
+from trio_mcp.cli._mistakes import Failure, UsageMistake
 from trio_mcp.cli._target import split_object
 from trio_mcp.mcpserver import MCPServer
 from trio_mcp.transports import stdio_server
@@ -21,7 +22,7 @@ def serve_file(target: str, transport: str) -> int:
 
     Raises:
       UsageMistake: if there is no such server or transport.
-      Failure: if the file cannot be imported.
+      Failure: if the file cannot be imported, or stdin or stdout is closed.
 
     """
     if transport in LATER:
@@ -33,12 +34,16 @@ def serve_file(target: str, transport: str) -> int:
     # Does nothing where the file has set up its own.
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
     lowlevel = server.lowlevel_server if isinstance(server, MCPServer) else server
-    if sys.stdin.isatty():
+    if sys.__stdin__ is not None and sys.__stdin__.isatty():
         hint = "this terminal is its client: one JSON-RPC message a line, Ctrl-D ends"
         print(f"{lowlevel.name}: {hint}", file=sys.stderr)
 
     async def serve() -> int:
-        async with stdio_server() as channel:
+        async with AsyncExitStack() as stack:
+            try:
+                channel = await stack.enter_async_context(stdio_server())
+            except OSError as exc:
+                raise Failure(exc.strerror) from exc
             await lowlevel.run(channel)
         return 0
 

@@ -306,6 +306,7 @@ class MCPServer(
           ValueError: if there is no such transport.
           InvalidSignature: if a hint that named what its module had not defined yet cannot be
             read now either; see `open`.
+          OSError: if the program was started with stdin or stdout closed.
 
         """
         if transport != "stdio":
@@ -322,6 +323,9 @@ class MCPServer(
 
     async def run_stdio_async(self) -> None:
         """Serve stdin and stdout until stdin ends.
+
+        Raises:
+          OSError: if the program was started with one of them closed.
 
         Cancellation:
           Running functions are cancelled and the lifespan is left.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -42,7 +43,7 @@ def stdin_taken() -> Generator[int, None, None]:
 
     Raises:
       RuntimeError: if it is taken already.
-      OSError: if stdin is not open.
+      OSError: if this process was started without stdin.
 
     """
     with _taken_away(_STDIN) as wire:
@@ -58,7 +59,7 @@ def stdout_taken() -> Generator[int, None, None]:
 
     Raises:
       RuntimeError: if it is taken already.
-      OSError: if stdout is not open.
+      OSError: if this process was started without stdout.
 
     """
     with _taken_away(_STDOUT) as wire:
@@ -84,6 +85,7 @@ def stdout_taken() -> Generator[int, None, None]:
 def _taken_away(fd: int) -> Generator[int, None, None]:
     if fd in _taken:
         raise RuntimeError("stdin and stdout of this process serve another session already")
+    _check_given(fd)
     original = private_duplicate(fd)
     _taken.add(fd)
     try:
@@ -92,6 +94,16 @@ def _taken_away(fd: int) -> Generator[int, None, None]:
         os.dup2(original, fd)
         os.close(original)
         _taken.discard(fd)
+
+
+def _check_given(fd: int) -> None:
+    # Without it at the start, its number is that of whatever was opened next: Trio's epoll.
+    name, file = ("stdin", sys.__stdin__) if fd == _STDIN else ("stdout", sys.__stdout__)
+    if file is None:
+        raise OSError(
+            errno.EBADF,
+            f"{name} is closed: a server on stdio talks with its client over stdin and stdout",
+        )
 
 
 def _point_to_null(fd: int) -> None:

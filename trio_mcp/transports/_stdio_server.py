@@ -61,7 +61,7 @@ async def stdio_server(
 
     Raises:
       RuntimeError: if stdin or stdout already serves a session.
-      OSError: if one of them is closed.
+      OSError: if this process was started with one of them closed.
 
     Cancellation:
       Entering and leaving do not wait.
