@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from types import MappingProxyType
 
 import pytest
+import trio
 
 from trio_mcp import _checks
 
@@ -39,6 +41,22 @@ def test_a_function_is_whatever_can_be_called():
     with pytest.raises(TypeError, match=r"^callback: expected a function, got int$"):
         _checks.check_callable("callback", 5)
     _checks.check_callable("callback", print)
+
+
+class Callback:
+    async def __call__(self): ...
+
+
+@pytest.mark.parametrize(
+    "fn", [trio.sleep, Callback(), functools.partial(functools.partial(trio.sleep, 1))]
+)
+def test_an_async_function_is_recognised_in_its_disguises(fn):
+    assert _checks.is_async_callable(fn)
+
+
+@pytest.mark.parametrize("fn", [print, Callback, functools.partial(print), lambda: None])
+def test_what_is_no_async_function(fn):
+    assert not _checks.is_async_callable(fn)
 
 
 @pytest.mark.parametrize("value", ["5", None, True, 5j])

@@ -7,14 +7,15 @@ and what came. A value of the wrong kind is told by its type alone, since it may
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Collection, Iterable, Mapping
 from types import CoroutineType
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
 __all__ = [
     "awaited",
@@ -28,6 +29,7 @@ __all__ = [
     "check_text",
     "check_whole",
     "check_word",
+    "is_async_callable",
     "wrong_kind",
     "wrong_value",
 ]
@@ -109,6 +111,15 @@ def check_callable(argument: str, value: object) -> None:
     """
     if not callable(value):
         raise wrong_kind(argument, "a function", value)
+
+
+def is_async_callable(fn: Callable[..., Any]) -> bool:
+    """Tell whether calling something gives a coroutine; partials and objects are seen through."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(
+        getattr(type(fn), "__call__", None)  # noqa: B004 - the method is wanted, not the fact
+    )
 
 
 def awaited(callback: str, returned: Awaitable[T]) -> Awaitable[T]:

@@ -177,6 +177,18 @@ async def test_a_closed_file_does_not_stop_the_server(caplog: pytest.LogCaptureF
     ]
 
 
+async def test_a_function_that_turns_out_to_be_async_is_let_go(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def ignore(line: str) -> None:
+        pytest.fail(f"{line} was waited for")
+
+    await run_chatty(StderrPump(ignore))
+    [record] = caplog.records
+    assert record.exc_info is not None
+    assert repr(record.exc_info[1]) == "TypeError('it is async')"
+
+
 async def test_what_waits_for_a_slow_reader_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trio_mcp.transports._stderr._MAX_BACKLOG", 50_000)
     reading, writing = os.pipe()

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import functools
+import io
 import json
 import os
+import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,8 +22,6 @@ from trio_mcp.types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from ._programs import DEAF_TO_EOF, ECHO, STUBBORN, is_unreaped
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from trio_mcp.transports import Channel
 
 NOTE = JSONRPCNotification(method="n")
@@ -395,6 +397,48 @@ async def test_wrong_arguments_start_nothing(
     with pytest.raises((TypeError, ValueError), match=message):
         async with stdio_client(server, **options):
             pass
+
+
+def note_line(line: str, *, into: list[str]) -> None:
+    into.append(line)
+
+
+@pytest.mark.parametrize(
+    ("errlog", "got"),
+    [
+        (2, "int"),
+        (subprocess.DEVNULL, "int"),
+        ("x", "str"),
+        (b"x", "bytes"),
+        (Path("log"), type(Path()).__name__),
+        (io.StringIO, "the class StringIO"),
+        (io.BytesIO(), "BytesIO"),
+        (trio.wrap_file(io.StringIO()), "AsyncIOWrapper"),
+        (trio.sleep, "an async function"),
+        (functools.partial(trio.sleep, 1), "an async function"),
+    ],
+    ids=repr,
+)
+async def test_errlog_is_a_file_or_a_plain_function(errlog: Any, got: str) -> None:
+    expected = f"errlog: expected a text file, a function that is not async, or None, got {got}"
+    with pytest.raises(TypeError, match=f"^{expected}$"):
+        async with stdio_client(StdioServerParameters(command="/no/such"), errlog):
+            pytest.fail("it started")
+
+
+async def test_whatever_can_be_written_to_may_be_errlog(tmp_path: Path) -> None:
+    lines: list[str] = []
+    text = io.StringIO()
+    with (tmp_path / "text").open("w") as file, (tmp_path / "binary").open("wb") as binary:
+        note = functools.partial(note_line, into=lines)
+        sinks: list[Any] = [lines.append, note, text, file, binary, None]
+        for errlog in sinks:
+            async with stdio_client(python("import sys; sys.exit('here')"), errlog) as channel:
+                await end_of(channel)
+    assert lines == ["here", "here"]
+    assert text.getvalue() == "here\n"
+    assert (tmp_path / "text").read_text() == "here\n"
+    assert (tmp_path / "binary").read_text() == "here\n"
 
 
 async def test_broken_utf_8_is_repaired_on_request() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_origin
 import attrs
 import trio
 
-from trio_mcp._checks import check_callable
+from trio_mcp._checks import check_callable, is_async_callable
 from trio_mcp._codec._check import check_wire
 from trio_mcp._codec._converter import encode
 from trio_mcp._codec._json import checked_copy
@@ -40,7 +40,6 @@ from ._signature import (
     read_signature_for,
 )
 from ._tool_name import warn_about_tool_name
-from ._workers import is_async_callable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from trio_mcp._checks import is_async_callable
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -16,15 +18,6 @@ DEFAULT_WORKER_THREADS: Final = 40
 
 Threads that were abandoned count until their function returns.
 """
-
-
-def is_async_callable(fn: Callable[..., Any]) -> bool:
-    """Tell whether calling something gives a coroutine; partials and objects are seen through."""
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(
-        getattr(type(fn), "__call__", None)  # noqa: B004 - the method is wanted, not the fact
-    )
 
 
 class Workers:

@@ -7,10 +7,12 @@ import io
 import logging
 import os
 import sys
+from types import CoroutineType
 from typing import TYPE_CHECKING, Final, TextIO, TypeAlias, final
 
 import trio
 
+from trio_mcp._checks import is_async_callable, wrong_kind
 from trio_mcp.transports._fd_streams import PIPE_BUF, FdSendStream
 
 if TYPE_CHECKING:
@@ -28,6 +30,34 @@ _MAX_BACKLOG: Final = 1024 * 1024
 # since the server must never wait for our terminal.
 
 _logger = logging.getLogger(__name__)
+
+
+def check_errlog(errlog: object) -> None:
+    """Check that a server's stderr can be passed on to something.
+
+    Raises:
+      TypeError: if it is no text file, no plain function, and not None.
+
+    """
+    expected = "a text file, a function that is not async, or None"
+    if errlog is None:
+        return
+    if callable(errlog) and not isinstance(errlog, type):
+        if is_async_callable(errlog):
+            raise TypeError(f"errlog: expected {expected}, got an async function")
+    elif isinstance(errlog, type) or not _is_writable(errlog):
+        raise wrong_kind("errlog", expected, errlog)
+
+
+def _is_writable(file: object) -> bool:
+    if not isinstance(file, (io.RawIOBase, io.BufferedIOBase)):
+        write = getattr(file, "write", None)
+        return callable(write) and not is_async_callable(write)
+    try:
+        file.fileno()
+    except (OSError, ValueError):
+        return False  # it takes no text, and it has no descriptor to write bytes to
+    return True
 
 
 @final
@@ -118,7 +148,10 @@ class StderrPump:
         if self._write is None:
             return
         try:
-            self._write(text)
+            returned = self._write(text)
+            if isinstance(returned, CoroutineType):
+                returned.close()
+                raise TypeError("it is async")
         except Exception:
             _logger.exception("errlog failed; the server's stderr is no longer passed to it")
             self._write = None

@@ -29,7 +29,7 @@ from trio_mcp.transports._process import (
     PROCESS_TERMINATION_TIMEOUT,
     open_server_process,
 )
-from trio_mcp.transports._stderr import StderrPump
+from trio_mcp.transports._stderr import StderrPump, check_errlog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -117,9 +117,9 @@ async def stdio_client(
 
     Args:
       server: What to run.
-      errlog: Where the server's stderr goes: a text file, a function that is called with
-          each line, or None for nowhere. A file without a descriptor, and the function, are
-          called in the event loop and should not block.
+      errlog: Where the server's stderr goes: a text file, a function (not an async one) that
+          is called with each line, or None for nowhere. A file without a descriptor, and the
+          function, are called in the event loop and should not block.
       max_line_size: The longest message that is received, in bytes.
       termination_timeout: Seconds that the server has to leave when its stdin is closed.
       force_kill_timeout: Seconds that it has to leave after SIGTERM.
@@ -133,7 +133,9 @@ async def stdio_client(
 
     Raises:
       ConnectionLost: if the command is not found or cannot be run.
-      ValueError: if the command, an argument or a variable holds NUL.
+      TypeError: if an argument is of the wrong kind.
+      ValueError: if the command, an argument or a variable holds NUL, or a number is out of
+          range.
 
     Cancellation:
       Entering: no process is left. Leaving takes at most `termination_timeout` +
@@ -142,6 +144,7 @@ async def stdio_client(
 
     """
     check_kind("server", server, StdioServerParameters)
+    check_errlog(errlog)
     check_whole("max_line_size", max_line_size, least=1)
     check_number("termination_timeout", termination_timeout, least=0)
     check_number("force_kill_timeout", force_kill_timeout, least=0)
