@@ -64,8 +64,10 @@ class Client(LivingClient):
           transport: an async context manager that yields a `Channel` or its two ends.
       raise_exceptions: For a server of this process: let a defect of a handler reach the
           caller as it is.
-      read_timeout_seconds: How long each request may wait for its answer; None for no limit.
-          Cancel scopes of Trio work at all times.
+      read_timeout_seconds: How long each request may wait for its answer, from when it was
+          written; None for no limit. A server that does not read keeps a request from being
+          written: that ends after `max_total_timeout`, which is ten times the limit where a
+          call does not set it. Cancel scopes of Trio run from the call on, at all times.
       sampling_callback: And its siblings: answer what the server asks.
       logging_callback: Takes the server's log messages, in order.
       log_level: Ask modern servers for log messages, from this level on.

@@ -89,7 +89,9 @@ class ClientSession(OlderSession):
       read_stream: What a transport yields: a channel, or its receiving end.
       write_stream: The sending end.
       read_timeout_seconds: How long each request may wait for its answer, from when it was
-          written; None for no limit. Trio's cancel scopes work, too.
+          written; None for no limit. A server that does not read keeps a request from being
+          written: that ends after `max_total_timeout`, which is ten times the limit where a
+          call does not set it. Trio's cancel scopes work, too.
       sampling_callback: And its siblings: what answers a server's questions and takes what
           it tells. Each runs in a task of its own.
       client_info: Who this client says it is.
@@ -202,8 +204,8 @@ class ClientSession(OlderSession):
           allow_input_required: Return an `InputRequiredResult` instead of refusing it.
           allow_claimed: Return the result of an extension instead of refusing it.
           reset_timeout_on_progress: Let progress start the timeout anew.
-          max_total_timeout: Seconds after which progress no longer helps; ten times the
-              timeout when None.
+          max_total_timeout: Seconds from the call on after which progress no longer helps,
+              and a server that does not read is given up; ten times the timeout when None.
 
         Returns:
           The result. A tool that failed by itself returns too, with ``is_error`` set.
