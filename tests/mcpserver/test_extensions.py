@@ -260,6 +260,66 @@ async def test_what_needs_the_clients_half_is_refused_without_it(mode: str) -> N
         assert (await client.call_tool("engrave")).content[0].text == "engraved"
 
 
+@both_eras
+async def test_the_parameters_of_an_interceptor_may_be_called_anything(mode: str) -> None:
+    class Renamed(Extension):
+        identifier = "com.example/renamed"
+
+        async def intercept_tool_call(self, call: Any, request: Any, then: Any) -> Any:  # type: ignore[override]  # as users write it
+            return await then(request)
+
+    mcp = MCPServer(extensions=[Renamed(), ByPosition()])
+
+    @mcp.tool()
+    def greet() -> str:
+        return "hello"
+
+    async with Client(mcp, mode=mode) as client:
+        assert (await client.call_tool("greet")).content[0].text == "hello"
+
+
+class ByPosition(Extension):
+    identifier = "com.example/by-position"
+
+    async def intercept_tool_call(self, *arguments: Any) -> Any:  # type: ignore[override]  # as users write it
+        _, request, then = arguments
+        return await then(request)
+
+
+async def test_an_interceptor_that_is_no_async_function_is_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Plain(Extension):
+        identifier = "com.example/plain"
+
+        def intercept_tool_call(self, params: Any, ctx: Any, call_next: Any) -> Any:
+            return CallToolResult(content=[])
+
+    mcp = MCPServer(extensions=[Plain()])
+
+    @mcp.tool()
+    def greet() -> str:
+        return "hello"
+
+    async with Client(mcp) as client:
+        assert (await client.call_tool("greet")).is_error
+    assert (
+        "Plain.intercept_tool_call: expected an async function, got one that returned "
+        "CallToolResult" in caplog.text
+    )
+
+
+def test_an_interceptor_that_cannot_be_called_is_refused() -> None:
+    class Odd(Extension):
+        identifier = "com.example/odd"
+        intercept_tool_call = 5  # type: ignore[assignment]  # that is the mistake
+
+    with pytest.raises(
+        TypeError, match=r"^Odd\.intercept_tool_call: expected a function, got int"
+    ):
+        MCPServer(extensions=[Odd()])
+
+
 async def test_a_lowlevel_server_takes_interceptors_too() -> None:
     async def call(ctx: Any, params: Any) -> CallToolResult:
         return text_result(params.name)

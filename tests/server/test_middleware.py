@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import attrs
 import pytest
 from trio.testing import wait_all_tasks_blocked
@@ -101,3 +103,101 @@ async def test_one_that_fails_for_a_notification_harms_nobody(autojump_clock, ca
         await wait_all_tasks_blocked()
         await client.send_ping()
     assert "KeyError" in caplog.text
+
+
+class Callable:
+    async def __call__(self, context, then):
+        return await then(context)
+
+
+async def named_otherwise(request, next_one):
+    return await next_one(request)
+
+
+async def by_position_only(request, next_one, /):
+    return await next_one(request)
+
+
+async def of_any(*arguments):
+    request, then = arguments
+    return await then(request)
+
+
+async def with_more(more, request, then):
+    return await then(request)
+
+
+def plain_that_returns_a_coroutine(request, then):
+    return then(request)
+
+
+@pytest.mark.parametrize(
+    "middleware",
+    [
+        named_otherwise,
+        by_position_only,
+        of_any,
+        functools.partial(with_more, "more"),
+        plain_that_returns_a_coroutine,
+        Callable(),
+    ],
+)
+@BOTH_ERAS
+async def test_its_parameters_may_be_called_anything(mode, middleware):
+    async def tell(ctx, params):
+        return {"told": params["text"]}
+
+    server = Server("me")
+    server.add_request_handler("com.example/tell", dict, tell)
+    server.middleware = [middleware, middleware]
+    async with Client(server, mode=mode) as client:
+        request = Request(method="com.example/tell", params={"text": "hi"})
+        assert (await client.session.send_request(request, Result)).extra["told"] == "hi"
+
+
+def plain(ctx, call_next):
+    return {}
+
+
+class Plain:
+    def __call__(self, ctx, call_next):
+        return {}
+
+
+@pytest.mark.parametrize(("middleware", "name"), [(plain, "plain"), (Plain(), "Plain")])
+async def test_one_that_is_no_async_function_is_named(middleware, name, caplog):
+    server = Server("me")
+    async with Client(server) as client:
+        server.middleware.append(middleware)
+        with pytest.raises(MCPError) as caught:
+            await client.list_tools()
+        assert caught.value.code == -32603
+    assert f"middleware {name}: expected an async function, got one that returned dict" in (
+        caplog.text
+    )
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda server: server.middleware.append(5),
+        lambda server: server.middleware.insert(0, 5),
+        lambda server: server.middleware.extend([named_otherwise, 5]),
+        lambda server: server.middleware.__iadd__([named_otherwise, 5]),
+        lambda server: server.middleware.__setitem__(0, 5),
+        lambda server: server.middleware.__setitem__(slice(0, 1), [5]),
+        lambda server: setattr(server, "middleware", [5]),
+    ],
+)
+def test_what_cannot_be_called_is_refused_however_it_is_added(add):
+    server = Server("me")
+    middleware = server.middleware
+    server.middleware += [named_otherwise]
+    assert server.middleware is middleware
+    with pytest.raises(TypeError, match=r"^middleware: expected a function, got int$"):
+        add(server)
+    assert server.middleware == [named_otherwise]
+    server.middleware[:] = [of_any, of_any]
+    server.middleware[0] = named_otherwise
+    server.middleware.insert(0, by_position_only)
+    assert server.middleware == [by_position_only, named_otherwise, of_any]

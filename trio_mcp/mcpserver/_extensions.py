@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from trio_mcp._checks import awaited, check_callable
 from trio_mcp._codec import checked_copy
 from trio_mcp._protocol._meta import check_extension_id
 from trio_mcp.types import KNOWN_PROTOCOL_VERSIONS, ClientCapabilities
@@ -14,7 +15,7 @@ from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import revision_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from trio_mcp.server import CallNext, HandlerResult, RequestHandler, ServerRequestContext
     from trio_mcp.types import CallToolRequestParams
@@ -194,14 +195,20 @@ def compose_tool_call_handler(
     """Put the interceptors of extensions round the handler of ``tools/call``.
 
     For those who build on `Server`; `MCPServer` does it by itself.
+
+    Raises:
+      TypeError: if an interceptor is no function.
+
     """
     interceptors = [
-        extension.intercept_tool_call
+        (f"{type(extension).__name__}.intercept_tool_call", extension.intercept_tool_call)
         for extension in extensions
         if type(extension).intercept_tool_call is not Extension.intercept_tool_call
     ]
     if not interceptors:
         return handler
+    for name, intercept in interceptors:
+        check_callable(name, intercept)
 
     async def handle(
         ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
@@ -210,11 +217,22 @@ def compose_tool_call_handler(
             return await handler(inner, params)
 
         call_next: CallNext = innermost
-        for intercept in reversed(interceptors):
-            call_next = functools.partial(intercept, params, call_next=call_next)
+        for name, intercept in reversed(interceptors):
+            call_next = functools.partial(_intercept, name, intercept, params, call_next)
         return await call_next(ctx)
 
     return handle
+
+
+def _intercept(
+    name: str,
+    intercept: Callable[..., Awaitable[HandlerResult]],
+    params: CallToolRequestParams,
+    call_next: CallNext,
+    ctx: ServerRequestContext[Any, Any],
+) -> Awaitable[HandlerResult]:
+    # By position: what its parameters are called is its author's business.
+    return awaited(name, intercept(params, ctx, call_next))
 
 
 def require_client_extension(ctx: ServerRequestContext[Any, Any], identifier: str) -> None:

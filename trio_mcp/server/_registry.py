@@ -43,9 +43,9 @@ class ServerMiddleware(Protocol):
     """
 
     async def __call__(
-        self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+        self, ctx: ServerRequestContext[Any, Any], call_next: CallNext, /
     ) -> HandlerResult:
-        """Handle a request, usually by awaiting ``call_next(ctx)``.
+        """Handle a request, usually by awaiting ``call_next(ctx)``. Both come by position.
 
         Raise `MCPError` to answer that error instead.
         """

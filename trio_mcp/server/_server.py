@@ -31,11 +31,12 @@ from ._caching import CacheHint, validate_cache_hints
 from ._capabilities import NotificationOptions, compute_capabilities
 from ._changes import Changes
 from ._context import LifespanContextT, ServerRequestContext
+from ._middleware import MiddlewareList
 from ._registry import HandlerEntry, check_params_type
 from ._serving import ServerServing
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from trio_mcp._protocol._subscriptions import ServerEvent
@@ -144,7 +145,7 @@ class Server(Service, Generic[LifespanContextT]):
         if get_tool_input_schema is not None:
             check_callable("get_tool_input_schema", get_tool_input_schema)
         self.cache_hints: dict[str, CacheHint] = validate_cache_hints(cache_hints)
-        self.middleware: list[ServerMiddleware] = []
+        self._middleware = MiddlewareList()
         self.notification_options = NotificationOptions()
         self.experimental_capabilities: dict[str, JsonObject] = {}
         self.extensions: dict[str, JsonObject] = {}
@@ -239,6 +240,20 @@ class Server(Service, Generic[LifespanContextT]):
     def get_notification_handler(self, method: str) -> HandlerEntry | None:
         """Find what takes a notification."""
         return self._notifications.get(method)
+
+    @property
+    def middleware(self) -> list[ServerMiddleware]:
+        """What is called round every request, the first one outermost; append to it.
+
+        What cannot be called is refused with a `TypeError`.
+        """
+        return self._middleware
+
+    @middleware.setter
+    def middleware(self, middleware: Iterable[ServerMiddleware]) -> None:
+        # After ``+=`` it is the same list.
+        if middleware is not self._middleware:
+            self._middleware = MiddlewareList(middleware)
 
     # What changes
 

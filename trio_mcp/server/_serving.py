@@ -40,6 +40,7 @@ from ._caching import NO_HINT, apply_cache_hint_to_json
 from ._connection import ServerConnection
 from ._context import ServerRequestContext
 from ._elicitation_url import check_elicitation_url
+from ._middleware import in_middleware
 from ._registry import is_of_rounds, needs_input, read_params, without_rounds
 from ._session import ServerSession
 
@@ -208,12 +209,8 @@ class ServerServing(Serving):
     async def _call(
         self, entry: HandlerEntry | None, ctx: ServerRequestContext[Any, Any]
     ) -> HandlerResult:
-        return await self._in_middleware(functools.partial(_call_handler, entry))(ctx)
-
-    def _in_middleware(self, call_next: CallNext) -> CallNext:
-        for middleware in reversed(self._server.middleware):
-            call_next = functools.partial(middleware, call_next=call_next)
-        return call_next
+        call_next = functools.partial(_call_handler, entry)
+        return await in_middleware(self._server.middleware, call_next)(ctx)
 
     def _finish(self, exchange: Exchange, result: HandlerResult) -> JsonObject:
         revision = exchange.accepted.revision
@@ -258,7 +255,9 @@ class ServerServing(Serving):
             params=params,
             meta=params.get("_meta"),
         )
-        call = self._in_middleware(functools.partial(_call_listener, entry, revision))
+        call = in_middleware(
+            self._server.middleware, functools.partial(_call_listener, entry, revision)
+        )
         return functools.partial(_notice, call, ctx)
 
     def malformed(
