@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+import threading
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
@@ -12,7 +13,13 @@ from trio.testing import wait_all_tasks_blocked
 from trio_mcp.client import Client
 from trio_mcp.errors import MCPDeprecationWarning, ResourceNotFoundError
 from trio_mcp.mcpserver import Context, MCPServer, ReadResourceContents
+from trio_mcp.testing import open_client
 from trio_mcp.types import InputRequiredResult, TextContent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trio_mcp.testing import Road
 
 both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
@@ -159,6 +166,125 @@ async def test_the_reason_of_a_cancel_is_known_to_the_clean_up() -> None:
         await started.wait()
         nursery.cancel_scope.cancel()
     assert len(reasons) == 1
+
+
+def with_reason(scope: trio.CancelScope) -> None:
+    scope.cancel(reason="the user pressed stop")
+
+
+def without_reason(scope: trio.CancelScope) -> None:
+    scope.cancel()
+
+
+def by_deadline(scope: trio.CancelScope) -> None:
+    scope.deadline = trio.current_time()
+
+
+every_road = pytest.mark.parametrize("road", ["direct", "memory", "text"])
+every_cancel = pytest.mark.parametrize(
+    ("cancel", "reason"),
+    [
+        (with_reason, "the user pressed stop"),
+        (without_reason, "cancelled"),
+        (by_deadline, "a deadline passed"),
+    ],
+)
+
+
+@every_road
+@every_cancel
+async def test_a_function_learns_the_callers_reason(
+    road: Road, cancel: Callable[[trio.CancelScope], None], reason: str
+) -> None:
+    mcp = MCPServer()
+    reasons: list[str | None] = []
+    started, ended = trio.Event(), trio.Event()
+
+    @mcp.tool()
+    async def sleep(ctx: Context) -> None:
+        reasons.append(ctx.cancel_reason)
+        started.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            reasons.append(ctx.cancel_reason)
+            with trio.CancelScope(shield=True):
+                await trio.lowlevel.checkpoint()
+                reasons.append(ctx.cancel_reason)
+            ended.set()
+
+    async with open_client(mcp, road) as client, trio.open_nursery() as nursery:
+        nursery.start_soon(client.call_tool, "sleep")
+        await started.wait()
+        cancel(nursery.cancel_scope)
+        with trio.CancelScope(shield=True):
+            await ended.wait()
+    assert reasons == [None, reason, reason]
+
+
+@every_road
+@every_cancel
+async def test_a_plain_function_learns_the_callers_reason(
+    road: Road, cancel: Callable[[trio.CancelScope], None], reason: str
+) -> None:
+    mcp = MCPServer()
+    reasons: list[str | None] = []
+    started, go, ended = threading.Event(), threading.Event(), threading.Event()
+
+    @mcp.tool()
+    def block(ctx: Context) -> None:
+        reasons.append(ctx.cancel_reason)
+        started.set()
+        go.wait(5)
+        try:
+            ctx.check_cancelled()
+        finally:
+            reasons.append(ctx.cancel_reason)
+            ended.set()
+
+    async with open_client(mcp, road) as client:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(client.call_tool, "block")
+            await trio.to_thread.run_sync(started.wait, 5)
+            cancel(nursery.cancel_scope)
+        await wait_all_tasks_blocked()
+        go.set()
+        assert await trio.to_thread.run_sync(ended.wait, 5)
+    assert reasons == [None, reason]
+
+
+@every_road
+async def test_a_scope_of_the_functions_own_cancels_no_request(road: Road) -> None:
+    mcp = MCPServer()
+
+    @mcp.tool()
+    async def impatient(ctx: Context) -> None:
+        with trio.CancelScope() as scope:
+            scope.cancel(reason="it takes too long")
+            try:
+                await trio.sleep_forever()
+            finally:
+                assert ctx.cancel_reason is None
+        assert ctx.cancel_reason is None
+
+    async with open_client(mcp, road) as client:
+        assert not (await client.call_tool("impatient")).is_error
+
+
+async def test_a_plain_function_can_ask_the_context_for_all_but_the_deadline() -> None:
+    mcp = MCPServer()
+    names = {name for name, member in vars(Context).items() if isinstance(member, property)}
+
+    @mcp.tool()
+    def ask(ctx: Context) -> None:
+        for name in names - {"deadline"}:
+            getattr(ctx, name)
+        with pytest.raises(RuntimeError, match="deadline is for async functions"):
+            ctx.deadline  # noqa: B018
+
+    async with Client(mcp) as client:
+        result = await client.call_tool("ask")
+        assert not result.is_error, result.content
 
 
 async def test_check_cancelled_is_for_threads() -> None:

@@ -83,6 +83,25 @@ async def test_leaving_a_scope_tells_the_peer_with_the_exact_id(autojump_clock, 
         assert notice.params == {"requestId": request.id, "reason": "a deadline passed"}
 
 
+async def fail(after) -> None:
+    await after.wait()
+    raise ValueError("the password is 1234")
+
+
+async def test_a_failing_sibling_is_told_to_the_peer_without_its_exception(
+    autojump_clock, open_wire
+):
+    async with open_wire() as (peer, far):
+        sent = trio.Event()
+        with pytest.raises(ExceptionGroup):  # noqa: PT012 - it ends the call
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(peer.request, "m", None)
+                nursery.start_soon(fail, sent)
+                await far.next()
+                sent.set()
+        assert (await far.next()).params["reason"] == "a sibling task failed"
+
+
 @pytest.mark.case("C020")
 async def test_sixty_abandoned_calls_are_sixty_notices(autojump_clock, open_wire):
     async with open_wire() as (peer, far):

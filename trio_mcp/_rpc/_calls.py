@@ -141,18 +141,3 @@ def read_progress(params: JsonObject) -> Report | None:
 
 def _is_number(value: object) -> bool:
     return value.__class__ is int or value.__class__ is float
-
-
-def cancel_reason(exc: BaseException) -> str:
-    """Say why a call was abandoned, in words for the peer."""
-    if isinstance(exc, trio.Cancelled):
-        return printable(exc.reason or "") or _SOURCES.get(exc.source, "cancelled")
-    return "interrupted"
-
-
-_SOURCES: Final = {
-    "deadline": "a deadline passed",
-    "nursery": "a sibling task failed",
-    "KeyboardInterrupt": "interrupted",
-    "shutdown": "the program ends",
-}

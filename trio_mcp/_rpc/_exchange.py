@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
+from ._reasons import reason_in
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
@@ -91,10 +93,10 @@ class Exchange:
 
     @property
     def cancel_reason(self) -> str | None:
-        """Why this request is cancelled, in words; None while it is not."""
-        if self._cancel_reason is None and trio.current_effective_deadline() == -math.inf:
-            return "the caller was cancelled"
-        return self._cancel_reason
+        """Why this request is cancelled, in words; None while it is not. From any thread."""
+        if self._cancel_reason is not None:
+            return self._cancel_reason
+        return reason_in(self.scope)
 
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         """Send a notification that belongs to this request, in order.

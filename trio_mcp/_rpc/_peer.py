@@ -29,13 +29,14 @@ from trio_mcp.types import (
 
 from ._answer import answer, error_for
 from ._bad_answers import fail_by_batch, fail_by_malformed, fail_by_mistyped
-from ._calls import Call, cancel_reason, logger, read_progress, with_progress_token
+from ._calls import Call, logger, read_progress, with_progress_token
 from ._exchange import NO_PARAMS, Exchange
 from ._late_call import LateCall
 from ._link import NO_OPTIONS, CallOptions, Link
 from ._nursery import open_background_nursery
 from ._outbox import Outbox
 from ._pump import Pump
+from ._reasons import reason_of
 from ._time_limit import TimeLimit
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class Peer(Link):
         self._outbox.put(
             JSONRPCNotification(
                 method="notifications/cancelled",
-                params={"requestId": call.id, "reason": cancel_reason(exc)},
+                params={"requestId": call.id, "reason": reason_of(exc)},
             )
         )
 

@@ -174,7 +174,12 @@ class Context(Generic[LifespanContextT, RequestT]):
 
     @property
     def cancel_reason(self) -> str | None:
-        """Why the request was cancelled, once it was; None before."""
+        """Why the request was cancelled, once it was; None before.
+
+        In the words of whoever cancelled it (``scope.cancel(reason=...)``), if there are any.
+        Sync functions may ask, too, also when they have been let go. A scope of the function's
+        own, or its tool's ``timeout``, cancels no request.
+        """
         exchange = self.request_context.exchange
         return None if exchange is None else exchange.cancel_reason
 
@@ -183,8 +188,18 @@ class Context(Generic[LifespanContextT, RequestT]):
         """When the request will be cancelled, on Trio's clock; infinity if no time is set.
 
         Only for async functions: a thread has no clock of Trio.
+
+        Raises:
+          RuntimeError: in a sync function.
+
         """
-        return trio.current_effective_deadline()
+        try:
+            return trio.current_effective_deadline()
+        except RuntimeError:
+            raise RuntimeError(
+                "deadline is for async functions; a sync function runs in a thread, which has no "
+                "clock of Trio: call check_cancelled() now and then"
+            ) from None
 
     def check_cancelled(self) -> None:
         """Stop a sync function here if its request was cancelled.
