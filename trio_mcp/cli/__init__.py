@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from trio_mcp.cli._mistakes import interrupted
+from trio_mcp.cli._mistakes import INTERRUPTED
+from trio_mcp.cli._streams import replace_missing_stderr, say, say_interrupted
 
 _EXTRA = frozenset({"click", "rich", "typer"})
 
@@ -24,6 +25,7 @@ def main(argv: list[str] | None = None) -> int:
       interrupted.
 
     """
+    replace_missing_stderr()
     try:
         from trio_mcp.cli._app import start  # noqa: PLC0415 - so that this can be caught
 
@@ -33,7 +35,8 @@ def main(argv: list[str] | None = None) -> int:
         if package not in _EXTRA:
             raise
         needs = f"the command line needs {package}: pip install 'trio-mcp[cli]'"
-        print(f"trio-mcp: {needs}", file=sys.stderr)
+        say(f"trio-mcp: {needs}")
         return 1
     except KeyboardInterrupt:
-        return interrupted()
+        say_interrupted()
+        return INTERRUPTED

@@ -6,8 +6,6 @@ it has an opinion of its own on Ctrl-C.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -16,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 import typer
 
 from trio_mcp.cli._clean import one_line
-from trio_mcp.cli._mistakes import INTERRUPTED, Failure, interrupted
+from trio_mcp.cli._mistakes import INTERRUPTED, Failure
 from trio_mcp.cli._options import Json, Options, Plain, takes_options
+from trio_mcp.cli._streams import say, say_interrupted, stdout_for_results
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError
 
 if TYPE_CHECKING:
@@ -66,25 +65,36 @@ def start(argv: Sequence[str]) -> int:
         at = words.index("--")
         words, command = words[:at], tuple(words[at + 1 :])
     try:
-        work = app(words or ["--help"], obj=command, prog_name="trio-mcp", standalone_mode=False)
+        work = _parse(words or ["--help"], command)
         if not callable(work):
             # A status: the help was shown, or (newer releases of typer) Ctrl-C was pressed.
-            return interrupted() if work == INTERRUPTED else 0
-        status = cast("Work", work)()
-        sys.stdout.flush()
-        return status
+            return _interrupted() if work == INTERRUPTED else 0
+        return cast("Work", work)()
     except Failure as exc:
         return _fail(str(exc), exc.status)
     except MCPError as exc:
         return _fail(_say(exc), 1)
     except typer.Abort:
-        return interrupted()  # what older ones make of Ctrl-C
+        return _interrupted()  # what older ones make of Ctrl-C
     except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain at exit otherwise.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return 1  # whoever read our output has seen enough
     except _CannotParse as exc:
         return _cannot_parse(exc)
+
+
+def _parse(words: list[str], command: tuple[str, ...] | None) -> Any:
+    def parse() -> Any:
+        return app(words, obj=command, prog_name="trio-mcp", standalone_mode=False)
+
+    if "--help" not in words:
+        return parse()
+    with stdout_for_results():
+        return parse()
+
+
+def _interrupted() -> int:
+    say_interrupted()
+    return INTERRUPTED
 
 
 def _later(module: str, function: str, *args: Any) -> Work:
@@ -162,7 +172,7 @@ def _say(exc: MCPError) -> str:
 
 
 def _fail(message: str, status: int) -> int:
-    print(f"trio-mcp: {one_line(message)}", file=sys.stderr)
+    say(f"trio-mcp: {one_line(message)}")
     return status
 
 

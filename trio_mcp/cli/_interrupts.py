@@ -6,7 +6,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from trio_mcp._rpc._interrupt import run_until_signal
-from trio_mcp.cli._mistakes import interrupted
+from trio_mcp.cli._streams import say_interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ def run_until_interrupted(action: Callable[[], Awaitable[int]]) -> int:
 
     """
     signals = (signal.SIGINT, signal.SIGTERM)
-    ended = run_until_signal(action, signals=signals, on_signal=interrupted)
+    ended = run_until_signal(action, signals=signals, on_signal=say_interrupted)
     if ended.number is not None:
         return 128 + ended.number
     assert ended.value is not None

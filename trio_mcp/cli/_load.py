@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from trio_mcp.cli._mistakes import Failure, UsageMistake
+from trio_mcp.cli._streams import spared
 from trio_mcp.mcpserver import MCPServer
 from trio_mcp.server import Server
 
@@ -74,7 +75,8 @@ def _import(file: Path) -> ModuleType:
     except SystemExit as exc:
         raise Failure(f"{file} ended the program while it was imported: {exc.code}") from exc
     except Exception as exc:
-        traceback.print_exception(exc.with_traceback(_of_file(exc, path)))
+        with spared(sys.stderr):
+            traceback.print_exception(exc.with_traceback(_of_file(exc, path)))
         raise Failure(f"{file} cannot be imported: {type(exc).__name__}: {exc}") from exc
     return module
 

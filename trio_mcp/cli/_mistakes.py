@@ -10,7 +10,6 @@ An `MCPError` counts as a failure, too. Ctrl-C leaves one line as well, and 130.
 
 from __future__ import annotations
 
-import sys
 from typing import ClassVar, Final
 
 INTERRUPTED: Final = 130
@@ -27,11 +26,3 @@ class UsageMistake(Failure):
     """The words of the command cannot be followed; the text says what to write."""
 
     status: ClassVar[int] = 2
-
-
-def interrupted() -> int:
-    """Print the one line that an interrupted command leaves, and return its status."""
-    # Over the ^C that the terminal shows.
-    start = "\r" if sys.stderr.isatty() else ""
-    print(f"{start}interrupted", file=sys.stderr, flush=True)
-    return INTERRUPTED

@@ -12,6 +12,7 @@ from rich.json import JSON
 from rich.text import Text
 
 from trio_mcp.cli._clean import CONTROLS, clean
+from trio_mcp.cli._streams import spared, stdout_for_results
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,7 +42,8 @@ class Printer:
 
     def __init__(self, *, json: bool = False, plain: bool = False) -> None:
         self.json = json
-        self.out: Final = _console(sys.stdout, plain=plain)
+        with stdout_for_results():
+            self.out: Final = _console(sys.stdout, plain=plain)
         self.err: Final = _console(sys.stderr, plain=plain)
         self._plain = plain
         self.printed = False
@@ -54,15 +56,15 @@ class Printer:
     def show(self, renderable: RenderableType) -> None:
         """Print something for people to stdout."""
         self.printed = True
-        if self.out.is_terminal:
-            self.out.print(renderable)
-            return
-        # Cells are padded to the width of their column: not at the end of a line.
-        with self.out.capture() as captured:
-            self.out.print(renderable)
-        lines = [line.rstrip() for line in captured.get().split("\n")]
-        sys.stdout.write("\n".join(lines))
-        sys.stdout.flush()
+        with stdout_for_results():
+            if self.out.is_terminal:
+                self.out.print(renderable)
+                return
+            # Cells are padded to the width of their column: not at the end of a line.
+            with self.out.capture() as captured:
+                self.out.print(renderable)
+            lines = [line.rstrip() for line in captured.get().split("\n")]
+            sys.stdout.write("\n".join(lines))
 
     def write(self, text: str) -> None:
         """Print a server's text to stdout: cleaned for a terminal, as it is for a pipe."""
@@ -74,16 +76,18 @@ class Printer:
         self.printed = True
         text = dump_json(value)
         if coloured and self.out.is_terminal:
-            self.out.print(JSON(text, indent=2), soft_wrap=True)
+            with stdout_for_results():
+                self.out.print(JSON(text, indent=2), soft_wrap=True)
         else:
             self._write(text)
 
     def write_bytes(self, data: bytes) -> None:
         """Write to stdout what is no text."""
         self.printed = True
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        with stdout_for_results():
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
 
     def _write(self, text: str) -> None:
         line_end = "" if text.endswith("\n") else "\n"
@@ -91,18 +95,26 @@ class Printer:
 
     def note(self, text: str, style: str = "dim") -> None:
         """Print a line to stderr, above a bar that may be there."""
-        self.err.print(Text(clean(text), style), soft_wrap=True)
+        with spared(sys.stderr):
+            self.err.print(Text(clean(text), style), soft_wrap=True)
 
     def pass_on(self, line: str) -> None:
         """Print a line of the server's stderr as it came, above a bar that may be there."""
-        self.err.out(line, highlight=False)
+        with spared(sys.stderr):
+            self.err.out(line, highlight=False)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Let who prints decide: of its own, it would end the program in any task."""
+        raise  # noqa: PLE0704 - it is called while the BrokenPipeError is handled
 
 
 def _console(file: TextIO, *, plain: bool) -> Console:
     terminal = file.isatty()
     colour = terminal and not plain and not os.environ.get("NO_COLOR")
     options: dict[str, Any] = {} if terminal else {"width": _WIDE}
-    return Console(
+    return _Console(
         file=file,
         force_terminal=terminal,
         color_system="auto" if colour else None,

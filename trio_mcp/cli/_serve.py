@@ -10,6 +10,7 @@ from typing import Final
 from trio_mcp.cli._interrupts import run_until_interrupted
 from trio_mcp.cli._load import load_server
 from trio_mcp.cli._mistakes import Failure, UsageMistake
+from trio_mcp.cli._streams import say
 from trio_mcp.cli._target import split_object
 from trio_mcp.mcpserver import MCPServer
 from trio_mcp.transports import stdio_server
@@ -36,7 +37,7 @@ def serve_file(target: str, transport: str) -> int:
     lowlevel = server.lowlevel_server if isinstance(server, MCPServer) else server
     if sys.__stdin__ is not None and sys.__stdin__.isatty():
         hint = "this terminal is its client: one JSON-RPC message a line, Ctrl-D ends"
-        print(f"{lowlevel.name}: {hint}", file=sys.stderr)
+        say(f"{lowlevel.name}: {hint}")
 
     async def serve() -> int:
         async with AsyncExitStack() as stack:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 
 from trio_mcp._version import __version__
+from trio_mcp.cli._streams import stdout_for_results
 from trio_mcp.types import KNOWN_PROTOCOL_VERSIONS
 
 
@@ -19,6 +20,7 @@ def print_version(as_json: bool) -> int:
             {"version": __version__, "protocolVersions": versions, "python": python}
         )
     else:
-        print(f"trio-mcp {__version__}")
-        print(f"MCP {', '.join(KNOWN_PROTOCOL_VERSIONS)}")
+        with stdout_for_results():
+            print(f"trio-mcp {__version__}")
+            print(f"MCP {', '.join(KNOWN_PROTOCOL_VERSIONS)}")
     return 0
