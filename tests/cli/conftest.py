@@ -68,6 +68,13 @@ async def wait(ctx: Context) -> str:
     await trio.sleep_forever()
 
 @mcp.tool()
+async def hold(ctx: Context) -> str:
+    await ctx.report_progress(1, message="holding")
+    await trio.sleep(0.2)  # the report goes out
+    while True:
+        time.sleep(60)
+
+@mcp.tool()
 async def refuse_to_stop(ctx: Context) -> str:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     await ctx.report_progress(1, message="deaf")

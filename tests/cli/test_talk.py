@@ -30,7 +30,7 @@ def test_list_as_json_has_the_names_of_the_protocol(cli, shop):
     done = cli("list", shop, "--json")
     assert done.status == 0
     assert {key: len(value) for key, value in done.json.items()} == {
-        "tools": 8,
+        "tools": 9,
         "resources": 3,
         "resourceTemplates": 1,
         "prompts": 1,
@@ -55,7 +55,7 @@ def test_mode_chooses_the_revision(mode, cli, shop):
     assert report["protocolVersion"] == ("2025-11-25" if mode == "legacy" else mode)
     assert ("supportedVersions" in report) == (mode == "2026-07-28")
     assert report["serverInfo"]["name"] == "shop"
-    assert len(report["tools"]) == 8
+    assert len(report["tools"]) == 9
 
 
 def test_call_reads_values_by_the_schema_of_the_tool(cli, shop):

@@ -58,7 +58,7 @@ def run_until_signal(
     fn: Callable[[*Ts], Awaitable[T]],
     *args: *Ts,
     signals: Iterable[signal.Signals] = (signal.SIGINT,),
-    on_signal: Callable[[], object] = lambda: None,
+    on_signal: Callable[[int], object] = lambda _: None,
 ) -> Ended[T]:
     """Run Trio until a function returns, or until a signal cancels it.
 
@@ -70,7 +70,7 @@ def run_until_signal(
       fn: The function.
       *args: Its arguments.
       signals: Which signals.
-      on_signal: Called when the first one comes; must not raise.
+      on_signal: Called with the number of the first one, when it comes; must not raise.
 
     """
     interruption = _Interruption(on_signal)
@@ -107,7 +107,7 @@ def _is_ours(number: signal.Signals) -> bool:
 class _Interruption:
     """What signals do to one run."""
 
-    _on_signal: Callable[[], object]
+    _on_signal: Callable[[int], object]
     number: int | None = None
     """Of the first signal."""
 
@@ -155,10 +155,11 @@ class _Interruption:
 
     def tell(self) -> int:
         """Tell that a signal ended the run, if that was not done yet; return which."""
+        number = self.number or signal.SIGINT
         if not self._told:
             self._told = True
-            self._on_signal()
-        return self.number or signal.SIGINT
+            self._on_signal(number)
+        return number
 
     def close(self) -> None:
         """Let no more signals be sent."""

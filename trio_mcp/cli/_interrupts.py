@@ -12,18 +12,30 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 
-def run_until_interrupted(action: Callable[[], Awaitable[int]]) -> int:
+def run_until_interrupted(
+    action: Callable[[], Awaitable[int]], *, tells_sigterm: bool = True
+) -> int:
     """Run Trio until the action returns its status, or until Ctrl-C or SIGTERM.
 
     A signal cancels the action, and says so at once. The action still closes what it opened,
     in the bounded time that this takes; further signals do not shorten it.
 
+    Args:
+      action: What to do.
+      tells_sigterm: Whether SIGTERM says so, too. It is how a client ends a server whose
+          stderr may be its own: for the person in front of it, that is no second event.
+
     Returns:
       The action's status, or 128 and the number of the signal.
 
     """
+
+    def tell(number: int) -> None:
+        if tells_sigterm or number != signal.SIGTERM:
+            say_interrupted()
+
     signals = (signal.SIGINT, signal.SIGTERM)
-    ended = run_until_signal(action, signals=signals, on_signal=say_interrupted)
+    ended = run_until_signal(action, signals=signals, on_signal=tell)
     if ended.number is not None:
         return 128 + ended.number
     assert ended.value is not None

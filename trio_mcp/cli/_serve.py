@@ -48,4 +48,4 @@ def serve_file(target: str, transport: str) -> int:
             await lowlevel.run(channel)
         return 0
 
-    return run_until_interrupted(serve)
+    return run_until_interrupted(serve, tells_sigterm=False)
