@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from trio_mcp._checks import check_kind
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -103,7 +105,21 @@ class SplitChannel(Channel):
 
 
 def join_ends(read: Channel, write: Channel | None) -> Channel:
-    """Make one channel of what a transport yielded, however it was unpacked."""
+    """Make one channel of what a transport yielded, however it was unpacked.
+
+    Raises:
+      TypeError: if it was not unpacked, or comes from something else.
+
+    """
+    _check_end("read_stream", read)
+    if write is not None:
+        _check_end("write_stream", write)
     if write is None or write is read:
         return read
     return SplitChannel(read, write)
+
+
+def _check_end(argument: str, end: object) -> None:
+    if isinstance(end, tuple):
+        raise TypeError(f"{argument}: expected a Channel, got a tuple: unpack it (read, write)")
+    check_kind(argument, end, Channel)

@@ -6,7 +6,7 @@ import sys
 from contextlib import AbstractAsyncContextManager, AsyncContextDecorator, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from trio_mcp._checks import check_kind, wrong_kind
+from trio_mcp._checks import wrong_kind
 from trio_mcp._rpc._block import GuardedBlock
 from trio_mcp._rpc._channel import Channel, join_ends
 from trio_mcp._rpc._peer import open_peer
@@ -69,9 +69,6 @@ def channel_opener(read: Channel, write: Channel | None) -> OpenLink:
       TypeError: if they are something else.
 
     """
-    check_kind("read_stream", read, Channel)
-    if write is not None:
-        check_kind("write_stream", write, Channel)
     channel = join_ends(read, write)
     return lambda serving: open_peer(channel, serving)
 

@@ -391,14 +391,19 @@ class Server(Service, Generic[LifespanContextT]):
               what the server says of itself.
           raise_exceptions: Let the first defect of a handler end the run.
 
+        Raises:
+          TypeError: if one of the streams is no channel.
+
         Cancellation:
           Running handlers are cancelled; the channel stays the caller's to close.
 
         """
-        async with self.open(initialization_options, raise_exceptions=raise_exceptions) as serving:
-            channel = join_ends(read_stream, write_stream)
-            async with open_peer(channel, serving, drain_seconds=DRAIN_SECONDS) as peer:
-                await peer.wait_ended()
+        channel = join_ends(read_stream, write_stream)
+        async with (
+            self.open(initialization_options, raise_exceptions=raise_exceptions) as serving,
+            open_peer(channel, serving, drain_seconds=DRAIN_SECONDS) as peer,
+        ):
+            await peer.wait_ended()
 
 
 # The handlers that every server has. They find the server in their context: as bound methods in

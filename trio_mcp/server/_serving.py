@@ -42,6 +42,7 @@ from ._context import ServerRequestContext
 from ._elicitation_url import check_elicitation_url
 from ._middleware import in_middleware
 from ._registry import is_of_rounds, needs_input, read_params, without_rounds
+from ._result_check import check_answer
 from ._session import ServerSession
 
 if TYPE_CHECKING:
@@ -214,22 +215,25 @@ class ServerServing(Serving):
 
     def _finish(self, exchange: Exchange, result: HandlerResult) -> JsonObject:
         revision = exchange.accepted.revision
-        spec = METHODS.get(exchange.method)
         answer = _to_json(result, revision)
+        if revision.has_result_type:
+            self._complete(exchange, answer)
+        check_answer(exchange, result, answer)
         if exchange.method == "tools/call":
             _tell_in_text(answer)
-        if not revision.has_result_type:
-            return answer
+        return answer
+
+    def _complete(self, exchange: Exchange, answer: JsonObject) -> None:
+        spec = METHODS.get(exchange.method)
         answer.setdefault("resultType", "complete")
         if spec is not None and spec.cacheable and answer["resultType"] == "complete":
             apply_cache_hint_to_json(
                 answer, self._server.cache_hints.get(exchange.method, NO_HINT)
             )
         answer["_meta"] = {
-            SERVER_INFO_META_KEY: self._server.server_info_json(revision),
+            SERVER_INFO_META_KEY: self._server.server_info_json(exchange.accepted.revision),
             **(answer.get("_meta") or NO_PARAMS),
         }
-        return answer
 
     # Notifications, and what is no message
 

@@ -1,0 +1,77 @@
+"""What a server answers is what its method promises: the other direction of the ladder."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from trio_mcp._codec import DecodeError, SharedArray, decode
+from trio_mcp.types._methods import METHODS
+
+if TYPE_CHECKING:
+    from trio_mcp._rpc._exchange import Exchange
+    from trio_mcp.types._base import JsonObject
+    from trio_mcp.types._revisions import Revision
+
+
+def check_answer(exchange: Exchange, result: object, answer: JsonObject) -> None:
+    """Check that a result is one of its method's.
+
+    An object of the method's own type needs no look: writing it has checked it. What only
+    extensions know, a method or a ``resultType``, is for them to check.
+
+    Args:
+      exchange: The request.
+      result: What its handler, or middleware, returned.
+      answer: That as JSON, as it is about to be sent.
+
+    Raises:
+      ValueError: if it is not; names the method, and what does not fit where.
+
+    """
+    revision = exchange.accepted.revision
+    wanted = _result_type(exchange.method, revision)
+    if wanted is None or result.__class__ is wanted:
+        return
+    kind: Any = answer.get("resultType", "complete") if revision.has_result_type else "complete"
+    if kind == "input_required":
+        if not METHODS[exchange.method].may_need_input:
+            raise ValueError(f"{exchange.method}: its result cannot be an InputRequiredResult")
+        from trio_mcp.types import InputRequiredResult  # noqa: PLC0415 - most servers never ask
+
+        wanted = InputRequiredResult
+    elif kind != "complete" and isinstance(kind, str):
+        return
+    elif "task" in answer and _may_make_a_task(exchange, revision):
+        from trio_mcp.types import CreateTaskResult  # noqa: PLC0415 - hardly ever
+
+        wanted = CreateTaskResult
+    _check_json(exchange.method, wanted, answer, revision)
+
+
+def _check_json(method: str, wanted: type, answer: JsonObject, revision: Revision) -> None:
+    # What is shared between answers was checked when it was made.
+    own: JsonObject = {
+        name: [] if member.__class__ is SharedArray else member for name, member in answer.items()
+    }
+    try:
+        decode(wanted, own, revision, where="result")
+    except (DecodeError, ValueError) as exc:
+        raise ValueError(f"{method}: what was returned is no {wanted.__name__}: {exc}") from exc
+
+
+@cache
+def _result_type(method: str, revision: Revision) -> type | None:
+    spec = METHODS.get(method)
+    if spec is None or not spec.may_be_sent_by("client", revision):
+        return None
+    result_type: type = spec.result_type()
+    return result_type
+
+
+def _may_make_a_task(exchange: Exchange, revision: Revision) -> bool:
+    return (
+        exchange.method == "tools/call"
+        and "task" in exchange.params
+        and METHODS["tasks/get"].exists_in(revision)
+    )
