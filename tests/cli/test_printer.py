@@ -141,7 +141,7 @@ def test_each_kind_of_content_is_described(block, text):
 
 
 def test_structured_content_is_printed_where_there_is_no_other(capfd):
-    print_tool_result(Printer(), CallToolResult(content=[], structured_content=None))
+    print_tool_result(Printer(), CallToolResult(content=[], extra={"structuredContent": None}))
     assert capfd.readouterr().out == "null\n"
     print_tool_result(Printer(), CallToolResult(content=[]))
     assert capfd.readouterr().out == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import trio
 
@@ -161,6 +163,28 @@ async def test_a_schema_that_cannot_be_used_is_told(autojump_clock, connect, wea
             await client.call_tool("weather")
 
 
+@pytest.mark.req("R-044")
+async def test_a_schema_that_takes_long_for_what_came_does_not_hold_the_client_up(
+    autojump_clock, connect, weather
+):
+    many = {"allOf": [{"minimum": -limit} for limit in range(90)]}
+    more = {"allOf": [{"$ref": "#/$defs/many"}] * 90}
+    schema = {
+        "type": "object",
+        "$defs": {"many": many, "more": more},
+        "properties": {"degrees": {"items": {"$ref": "#/$defs/more"}}},
+    }
+    content = {"degrees": [1] * 100_000}
+    async with connect(weather(answered(content), [tool(schema=schema)])) as client:
+        await client.list_tools()
+        begun = time.perf_counter()
+        with pytest.raises(
+            InvalidResponse, match="structuredContent: expected a value whose check"
+        ):
+            await client.call_tool("weather")
+        assert time.perf_counter() - begun < 2  # 4 s and more, if it were checked
+
+
 @pytest.mark.parametrize("pattern", [r"^[\ud800-\udbff]", r"\q", "a{100000}"])
 async def test_a_pattern_that_cannot_be_decided_is_logged_once_and_nothing_is_checked(
     autojump_clock, connect, weather, caplog, pattern
@@ -194,6 +218,18 @@ async def test_what_is_no_object_is_checked_where_the_revision_has_it(
             else:
                 with pytest.raises(InvalidResponse, match=r"structuredContent\[0\]"):
                     await client.call_tool("weather")
+
+
+@pytest.mark.parametrize("fits", [True, False])
+async def test_a_null_is_checked_and_is_not_missing(autojump_clock, connect, weather, fits):
+    tools = [tool(schema={"type": "null" if fits else "array"})]
+    async with connect(weather(answered(structuredContent=None), tools)) as client:
+        await client.list_tools()
+        if fits:
+            assert (await client.call_tool("weather")).structured_content is None
+        else:
+            with pytest.raises(InvalidResponse, match="structuredContent: expected"):
+                await client.call_tool("weather")
 
 
 def listed(name, schema=SCHEMA):

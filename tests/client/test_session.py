@@ -11,7 +11,6 @@ from trio_mcp.errors import InvalidResponse, MCPError
 from trio_mcp.mcpserver import MCPServer
 from trio_mcp.types import (
     HANDSHAKE_PROTOCOL_VERSIONS,
-    UNSET,
     CallToolRequest,
     CallToolRequestParams,
     CallToolResult,
@@ -34,7 +33,7 @@ async def test_an_absent_result_type_is_complete(autojump_clock, connect, script
     async with connect(server) as client:
         result = await client.call_tool("x")
         assert result.result_type == "complete"
-        assert result.structured_content is UNSET
+        assert result.structured_content is None
 
 
 @pytest.mark.req("R-009", "R-010")

@@ -13,7 +13,6 @@ from trio_mcp.types import (
     KNOWN_REVISIONS,
     LATEST_HANDSHAKE,
     LATEST_MODERN,
-    UNSET,
     WireModel,
     wire_field,
     wire_model,
@@ -272,22 +271,40 @@ def test_objects_do_not_share_their_extra():
     assert first.extra is not second.extra
 
 
-# Unset and null.
+# Absent and null.
+
+STRUCTURED = [
+    (types.CallToolResult, {"content": [], "resultType": "complete"}),
+    (types.ToolResultContent, {"type": "tool_result", "toolUseId": "1", "content": []}),
+]
 
 
+@pytest.mark.parametrize(("cls", "rest"), STRUCTURED)
 @pytest.mark.parametrize("value", [None, [], 0, False, "", {"a": 1}])
-def test_structured_content_may_be_any_value(value):
-    wire = {"content": [], "structuredContent": value, "resultType": "complete"}
-    result = decode(types.CallToolResult, wire, LATEST_MODERN)
+def test_structured_content_may_be_any_value(cls, rest, value):
+    wire = {**rest, "structuredContent": value, "x-more": 1}
+    result = decode(cls, wire, LATEST_MODERN)
     assert result.structured_content == value
     assert type(result.structured_content) is type(value)
     assert encode(result, LATEST_MODERN) == wire
+    # A null is remembered where None, which stands for absent, cannot say it.
+    null = {"structuredContent": None} if value is None else {}
+    assert result.extra == {"x-more": 1, **null}
 
 
-def test_absent_structured_content_is_unset():
-    result = decode(types.CallToolResult, {"content": []}, LATEST_MODERN)
-    assert result.structured_content is UNSET
-    assert "structuredContent" not in encode(result, LATEST_MODERN)
+@pytest.mark.parametrize(("cls", "rest"), STRUCTURED)
+def test_absent_structured_content_is_none_and_stays_absent(cls, rest):
+    result = decode(cls, rest, LATEST_MODERN)
+    assert result.structured_content is None
+    assert result.extra == {}
+    assert encode(result, LATEST_MODERN) == rest
+
+
+@pytest.mark.parametrize(("cls", "rest"), STRUCTURED)
+def test_structured_content_set_later_takes_the_place_of_a_null(cls, rest):
+    result = decode(cls, {**rest, "structuredContent": None}, LATEST_MODERN)
+    changed = result.evolve(structured_content=[1])
+    assert encode(changed, LATEST_MODERN) == {**rest, "structuredContent": [1]}
 
 
 def test_time_to_live_of_a_task_is_written_as_null():

@@ -57,10 +57,17 @@ def test_prompts_are_downgraded_as_tools_are(revision):
 # Structured content.
 
 
+def structured(value, content):
+    """Make a result with structured content, null included."""
+    if value is None:
+        return types.CallToolResult(content=content, extra={"structuredContent": None})
+    return types.CallToolResult(content=content, structured_content=value)
+
+
 @EVERY_REVISION
 @pytest.mark.parametrize("value", [{"a": 1}, [1, 2], "x", None, 0])
 def test_structured_content_is_sent_where_it_can_be(revision, value):
-    written = encode(types.CallToolResult(content=[TEXT], structured_content=value), revision)
+    written = encode(structured(value, [TEXT]), revision)
     sayable = revision.has_structured_content and (
         revision.has_any_structured_content or isinstance(value, dict)
     )
@@ -74,12 +81,19 @@ def test_structured_content_is_sent_where_it_can_be(revision, value):
 @EVERY_REVISION
 @pytest.mark.parametrize("value", [{"a": 1}, [1, 2], None])
 def test_structured_content_that_cannot_be_sent_is_the_text_if_there_is_none(revision, value):
-    written = encode(types.CallToolResult(content=[], structured_content=value), revision)
+    written = encode(structured(value, []), revision)
     if "structuredContent" in written:
         assert written["content"] == []
     else:
         [block] = written["content"]
         assert json.loads(block["text"]) == value
+
+
+@EVERY_REVISION
+def test_a_result_without_structured_content_stays_as_it_is(revision):
+    written = encode(types.CallToolResult(content=[]), revision)
+    assert written["content"] == []
+    assert "structuredContent" not in written
 
 
 # Tools.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from trio_mcp.types import (
-    UNSET,
     AudioContent,
     EmbeddedResource,
     ImageContent,
@@ -42,10 +41,10 @@ async def test_results_are_text_and_structure(features):
         await client.list_tools()
         added = await client.call_tool("add", {"a": 20, "b": 22})
         assert text_of(added) == "42"
-        assert added.structured_content == ({"result": 42} if structured else UNSET)
+        assert added.structured_content == ({"result": 42} if structured else None)
         measured = await client.call_tool("measure", {"value": 8.5})
         assert json.loads(text_of(measured)) == {"value": 8.5, "unit": "m"}
-        expected = {"value": 8.5, "unit": "m"} if structured else UNSET
+        expected = {"value": 8.5, "unit": "m"} if structured else None
         assert measured.structured_content == expected
 
 

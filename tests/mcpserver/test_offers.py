@@ -162,6 +162,9 @@ async def test_structured_content_that_is_no_object_is_sent_as_it_is_with_its_te
 
     @mcp.tool()
     def give() -> CallToolResult:
+        if value is None:
+            # Where None stands for no structured content.
+            return CallToolResult(content=[], extra={"structuredContent": None})
         return CallToolResult(content=[], structured_content=value)
 
     async def give_too(ctx: Any, params: Any) -> dict[str, Any]:

@@ -23,7 +23,6 @@ from trio_mcp.mcpserver._media import Audio, File, Image
 from trio_mcp.mcpserver._results import ResultError, plan_result, reads_files, to_content
 from trio_mcp.mcpserver._signature import read_signature
 from trio_mcp.types import (
-    UNSET,
     AudioContent,
     CallToolResult,
     EmbeddedResource,
@@ -251,7 +250,7 @@ def test_what_has_no_structured_content(hint: Any) -> None:
     made = plan(hint)
     assert made.output_schema is None
     assert made.validator is None
-    assert made.convert("x").structured_content is UNSET
+    assert made.convert("x").structured_content is None
 
 
 def test_a_function_without_a_hint_has_no_structured_content() -> None:

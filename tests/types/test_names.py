@@ -88,10 +88,9 @@ def test_field_has_the_same_default(name):
             assert each.default is attrs.NOTHING, each.name
             continue
         ours = each.default.factory() if isinstance(each.default, attrs.Factory) else each.default
-        if ours is types.UNSET:
-            assert known.default is None
-            continue
-        assert ours == known.get_default(call_default_factory=True), each.name
+        theirs_default = known.get_default(call_default_factory=True)
+        assert ours == theirs_default, each.name
+        assert type(ours) is type(theirs_default), each.name
 
 
 @pytest.mark.parametrize("name", MODELS)

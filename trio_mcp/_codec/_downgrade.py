@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from trio_mcp import types
-from trio_mcp.types._base import UNSET, JsonObject, is_array, is_object
+from trio_mcp.types._base import JsonObject, has_structured_content, is_array, is_object
 from trio_mcp.types._revisions import Revision
 
 from ._json import dumps
@@ -81,14 +81,16 @@ def _text_of(block: Any, revision: Revision) -> str:
 
 def _structured(result: Any, revision: Revision) -> Any:
     """Leave out structured content that is no object; its JSON is the text, if there is none."""
-    value = result.structured_content
-    if value is UNSET:
+    if not has_structured_content(result):
         return result
+    value = result.structured_content
     sayable = revision.has_structured_content and isinstance(value, dict)
     if sayable:
         return result
     content = result.content or [types.TextContent(text=dumps(value).decode())]
-    return result.evolve(content=content, structured_content=UNSET)
+    # An explicit null is in there.
+    extra = {name: each for name, each in result.extra.items() if name != "structuredContent"}
+    return result.evolve(content=content, structured_content=None, extra=extra)
 
 
 def _tool(tool: types.Tool, _revision: Revision) -> types.Tool:

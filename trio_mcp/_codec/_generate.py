@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
-from trio_mcp.types._base import UNSET
-
 from . import _strict
 from ._decode_error import DecodeError
 from ._json import checked_copy
@@ -120,7 +118,7 @@ def make_decoder(cls: Any, fields: list[Field], revision: Revision, make_hook: H
         source.add('raise wrong("an object", v)')
     source.add("o = new(draft)")
     source.add("n = 0")
-    has_strays = any(_is_foreign(each, revision) for each in readable)
+    has_strays = any(_is_foreign(each, revision) or _keeps_null(each) for each in readable)
     if has_strays:
         source.add("strays = ()")
     for number, field in enumerate(fields):
@@ -163,6 +161,11 @@ def _is_read(field: Field, revision: Revision) -> bool:
     return field.foreign == "read" or not _is_foreign(field, revision)
 
 
+def _keeps_null(field: Field) -> bool:
+    """Whether null is a value of its own, which is kept in ``extra``; None stands for absent."""
+    return field.shape == Plain("any") and field.default is None
+
+
 def _must_be_there(field: Field, revision: Revision) -> bool:
     return field.default is attrs.NOTHING or revision.version in field.required
 
@@ -189,7 +192,12 @@ def _read_field(
     must = _must_be_there(field, revision)
     with source.block(f"if {wire!r} in v:"):
         source.add(f"x = v[{wire!r}]")
-        if _is_foreign(field, revision):
+        if _keeps_null(field):
+            with source.block("if x is None:"):
+                source.add(f"strays += ({wire!r},)")
+            with source.block("else:"):
+                source.add("n += 1")
+        elif _is_foreign(field, revision):
             # Of another revision: taken if it fits, and kept aside if not.
             with source.block("try:"):
                 _check(source, number, field, must=False, make_hook=make_hook)
@@ -294,7 +302,7 @@ def _write_field(
     source.add(f"x = o.{field.name}")
     where = f"{cls.__name__}.{field.name}"
     written = f"d[{field.wire!r}] = x"
-    if field.nullable and not field.unset:
+    if field.nullable:
         if revision.version in field.required:
             with source.block("if x is None:"):
                 problem = f"{where} is needed in revision {revision}"
@@ -317,9 +325,8 @@ def _write_field(
 def _differs_from_default(source: _Source, number: int, field: Field) -> str | None:
     """Write the condition under which a field is written, None for always."""
     default: Any = field.default
-    if default is UNSET:
-        source.names["UNSET"] = UNSET
-        return "x is not UNSET"
+    if default is None:
+        return "x is not None"
     if field.always or default is attrs.NOTHING:
         return None
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # a function to checkers

@@ -16,7 +16,6 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 import attrs
 
 from trio_mcp.types import _literals
-from trio_mcp.types._base import UNSET, Unset
 
 __all__ = ["Choice", "Field", "Items", "Members", "Named", "Plain", "Shape", "Words"]
 __all__ += ["fields_of", "shape_of"]
@@ -104,8 +103,6 @@ class Field:
     shape: Shape
     nullable: bool
     """None is a value of it."""
-    unset: bool
-    """It has the default `UNSET`, and None stands for null."""
     default: Any
     """attrs.NOTHING where it must be given; an `attrs.Factory` perhaps."""
     since: str | None = None
@@ -125,8 +122,7 @@ def _field(cls: type, attribute: attrs.Attribute[Any]) -> Field:
     metadata = attribute.metadata
     parts = _parts(_evaluated(cls, attribute))
     nullable = type(None) in parts
-    unset = attribute.default is UNSET
-    shape = _choice([each for each in parts if each is not type(None) and each is not Unset])
+    shape = _choice([each for each in parts if each is not type(None)])
     described = {
         key: metadata[key]
         for key in ("since", "until", "always", "required", "bounds", "foreign")
@@ -137,7 +133,6 @@ def _field(cls: type, attribute: attrs.Attribute[Any]) -> Field:
         wire=metadata.get("wire") or camel(attribute.name),
         shape=shape,
         nullable=nullable,
-        unset=unset,
         default=attribute.default,
         **described,
     )
@@ -171,7 +166,6 @@ class _Names(Mapping[str, Any]):
         **{each: getattr(typing, each) for each in ("Any", "Literal", "Union", "Optional")},
         "JsonObject": dict[str, Any],
         "JsonValue": Any,
-        "Unset": Unset,
         "MethodT": str,
         "RequestParamsT": TypeVar("RequestParamsT"),
         "NotificationParamsT": TypeVar("NotificationParamsT"),

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from trio_mcp._codec import decode
 from trio_mcp._codec._schema import compile_validator
-from trio_mcp.types import UNSET, SamplingMessage, Tool, ToolResultContent, ToolUseContent
+from trio_mcp.types import SamplingMessage, Tool, ToolResultContent, ToolUseContent
+from trio_mcp.types._base import has_structured_content
 from trio_mcp.types._revisions import LATEST_MODERN
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _check_output(
     result: ToolResultContent, name: str, tools: Sequence[Tool | JsonObject], where: str
 ) -> None:
     content = result.structured_content
-    if content is UNSET or result.is_error:
+    if result.is_error or not has_structured_content(result):
         return
     for given in tools:
         tool = given if isinstance(given, Tool) else decode(Tool, given, LATEST_MODERN)

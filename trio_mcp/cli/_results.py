@@ -16,7 +16,7 @@ from trio_mcp.types import (
     TextContent,
     TextResourceContents,
 )
-from trio_mcp.types._base import UNSET
+from trio_mcp.types._base import has_structured_content
 
 if TYPE_CHECKING:
     from trio_mcp.cli._printer import Printer
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def print_tool_result(printer: Printer, result: CallToolResult) -> None:
     """Print what a tool returned to stdout; why it failed to stderr."""
     texts = [describe(block) for block in result.content]
-    if not texts and result.structured_content is not UNSET:
+    if not texts and has_structured_content(result):
         texts = [dump_json(result.structured_content)]
     for text in texts:
         if result.is_error:

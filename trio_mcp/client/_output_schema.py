@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from trio_mcp._codec._json import dumps
 from trio_mcp.errors import InvalidResponse
-from trio_mcp.types import UNSET
+from trio_mcp.types._base import has_structured_content
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +76,7 @@ class OutputSchemas:
         if schema is None or result.is_error:
             return
         content = result.structured_content
-        if content is UNSET:
+        if not has_structured_content(result):
             raise InvalidResponse(
                 f"tools/call: the result of {name!r} has no structured content, and the tool is "
                 "listed with an output schema"

@@ -51,7 +51,6 @@ from trio_mcp._codec._json import checked_copy, dumps
 from trio_mcp._codec._schema import compile_validator
 from trio_mcp.errors import InvalidSignature
 from trio_mcp.types import (
-    UNSET,
     AudioContent,
     CallToolResult,
     EmbeddedResource,
@@ -60,6 +59,7 @@ from trio_mcp.types import (
     ResourceLink,
     TextContent,
 )
+from trio_mcp.types._base import has_structured_content
 
 from ._hints import HintError, UnknownName, Walker, to_json
 from ._media import Audio, File, Image
@@ -157,7 +157,7 @@ class ResultPlan:
     def _checked(self, result: CallToolResult) -> CallToolResult:
         if self.shape is not None and not result.is_error:
             structured = result.structured_content
-            if structured is UNSET:
+            if not has_structured_content(result):
                 raise ResultError("the result has no structured content, as its schema demands")
             self._check(structured)
         return result

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Final
 from trio_mcp._exports import lazy_exports
 
 if TYPE_CHECKING:
-    from ._base import UNSET as UNSET
     from ._base import JsonObject as JsonObject
     from ._base import JsonValue as JsonValue
-    from ._base import Unset as Unset
     from ._base import WireModel as WireModel
     from ._base import wire_field as wire_field
     from ._base import wire_model as wire_model
@@ -298,7 +296,6 @@ __all__ = [
     "SERVER_INFO_META_KEY",
     "SUBSCRIPTION_ID_META_KEY",
     "SUPPORTED_PROTOCOL_VERSIONS",
-    "UNSET",
     "UNSUPPORTED_PROTOCOL_VERSION",
     "URL_ELICITATION_REQUIRED",
     "Annotations",
@@ -487,7 +484,6 @@ __all__ = [
     "ToolResultContent",
     "ToolUseContent",
     "ToolsCapability",
-    "Unset",
     "UnsubscribeRequest",
     "UnsubscribeRequestParams",
     "UnsupportedProtocolVersionErrorData",
@@ -504,8 +500,6 @@ if not TYPE_CHECKING:
         "_base": (
             "JsonObject",
             "JsonValue",
-            "UNSET",
-            "Unset",
             "WireModel",
             "wire_field",
             "wire_model",

@@ -1,4 +1,4 @@
-"""What every wire type is made of: the class decorator, the field helper, `UNSET`.
+"""What every wire type is made of: the class decorator, the field helper.
 
 Wire types are attrs classes whose fields say in their metadata how revisions spell them
 (`wire_field`). ``_codec`` reads that metadata; nothing here knows JSON or revisions.
@@ -6,7 +6,6 @@ Wire types are attrs classes whose fields say in their metadata how revisions sp
 
 from __future__ import annotations
 
-import enum
 from functools import partial
 from typing import (
     TYPE_CHECKING,
@@ -27,7 +26,7 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["UNSET", "JsonObject", "JsonValue", "Unset", "WireModel", "wire_field", "wire_model"]
+__all__ = ["JsonObject", "JsonValue", "WireModel", "wire_field", "wire_model"]
 
 JsonValue: TypeAlias = Any
 """Any JSON value: None, bool, int, float, str, list or dict with string keys."""
@@ -41,30 +40,17 @@ def is_object(value: object) -> TypeGuard[JsonObject]:
     return isinstance(value, dict)
 
 
+def has_structured_content(result: Any) -> bool:
+    """Tell whether a result has structured content; an explicit null counts, too."""
+    return result.structured_content is not None or "structuredContent" in result.extra
+
+
 def is_array(value: object) -> TypeGuard[list[JsonValue]]:
     """Tell whether a JSON value is an array."""
     return isinstance(value, list)
 
 
 _T = TypeVar("_T", bound=type)
-
-
-class Unset(enum.Enum):
-    """The type of `UNSET`."""
-
-    UNSET = "UNSET"
-
-    def __repr__(self) -> str:
-        return "UNSET"
-
-    __str__ = __repr__
-
-    def __bool__(self) -> Literal[False]:
-        return False
-
-
-UNSET: Final = Unset.UNSET
-"""Not there at all, where ``null`` would be a value of its own. It is false."""
 
 
 def wire_field(

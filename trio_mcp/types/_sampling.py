@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from ._base import UNSET, JsonObject, WireModel, wire_field, wire_model
+from ._base import JsonObject, WireModel, wire_field, wire_model
 from ._common import Request, RequestParams, Result
 from ._content import AudioContent, ImageContent, TextContent
 
@@ -48,7 +48,7 @@ class ToolResultContent(WireModel):
     type: Literal["tool_result"] = wire_field(default="tool_result", always=True)
     tool_use_id: str
     content: list[ContentBlock] = wire_field(factory=list, always=True)
-    structured_content: Any = wire_field(default=UNSET)
+    structured_content: Any = wire_field(default=None)
     """As in `CallToolResult`."""
     is_error: bool | None = None
     meta: JsonObject | None = wire_field(default=None, wire="_meta")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from ._base import UNSET, JsonObject, WireModel, wire_field, wire_model
+from ._base import JsonObject, WireModel, wire_field, wire_model
 from ._common import (
     BaseMetadata,
     CacheableResult,
@@ -119,9 +119,10 @@ class CallToolResult(Result):
 
     content: list[ContentBlock]
 
-    structured_content: Any = wire_field(default=UNSET, since="2025-06-18")
-    """Any JSON value, null included; `UNSET` for none. Before 2026-07-28 it can only be an
-    object: another is left out, and its JSON becomes the text if there is no content."""
+    structured_content: Any = wire_field(default=None, since="2025-06-18")
+    """Any JSON value; None for none. Before 2026-07-28 it can only be an object: another is
+    left out, and its JSON becomes the text if there is no content. An explicit ``null`` stands
+    in `extra`, as ``{"structuredContent": None}``."""
 
     is_error: bool = False
     result_type: ResultType = wire_field(
