@@ -279,14 +279,20 @@ async def test_many_connect_at_once_and_some_fail(autojump_clock, script, discov
 
 
 async def test_a_cancelled_connect_all_closes_what_it_opened(autojump_clock, script):
+    seen = []
     near, far = open_memory_channel_pair()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(script(server__discover=script.SILENCE).run, far)
         async with ClientSessionGroup() as group:
             await group.connect_to_server(named("before", "a"))
             with trio.move_on_after(1) as scope:
-                await group.connect_all([named("quick", "find"), near])
+                try:
+                    await group.connect_all([named("quick", "find"), near])
+                except BaseException as exc:
+                    seen.append(type(exc))
+                    raise
             assert scope.cancelled_caught
+            assert seen == [trio.Cancelled]
             assert set(group.tools) == {"a"}
             assert len(group.sessions) == 1
         nursery.cancel_scope.cancel()

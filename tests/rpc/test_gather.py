@@ -78,3 +78,24 @@ async def test_it_can_be_cancelled(autojump_clock):
     with trio.move_on_after(1) as scope:
         await run_all({"a": trio.sleep_forever, "b": trio.sleep_forever})
     assert scope.cancelled_caught
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+async def test_a_cancellation_is_one_exception_however_many_jobs_there_are(autojump_clock, count):
+    seen = []
+    with trio.move_on_after(1) as scope:
+        try:
+            await run_all(dict.fromkeys(range(count), trio.sleep_forever))
+        except BaseException as exc:
+            seen.append(type(exc))
+            raise
+    assert scope.cancelled_caught
+    assert seen == [trio.Cancelled]
+
+
+async def test_what_is_no_failure_of_a_job_leaves_as_it_is(autojump_clock):
+    async def press_ctrl_c():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await run_all({"a": press_ctrl_c, "b": trio.sleep_forever})

@@ -106,6 +106,42 @@ async def test_what_remains_beside_a_cancellation_from_outside_is_all_that_leave
     assert scope.cancelled_caught
 
 
+@pytest.mark.parametrize("block", BLOCKS)
+async def test_a_cancellation_from_outside_is_one_exception(autojump_clock, block):
+    seen = []
+    with trio.move_on_after(1) as scope:
+        try:
+            async with block():
+                await trio.sleep_forever()
+        except BaseException as exc:
+            seen.append(type(exc))
+            raise
+    assert scope.cancelled_caught
+    assert seen == [trio.Cancelled]
+
+
+async def test_a_cancellation_while_the_block_is_left_is_one_exception():
+    async def clean_up_slowly():
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.lowlevel.checkpoint()
+                scope.cancel()
+
+    seen = []
+    with trio.CancelScope() as scope:
+        try:
+            async with open_background_nursery() as nursery:
+                nursery.start_soon(clean_up_slowly)
+                nursery.start_soon(clean_up_slowly)
+                await trio.testing.wait_all_tasks_blocked()
+        except BaseException as exc:
+            seen.append(type(exc))
+            raise
+    assert seen == [trio.Cancelled]
+
+
 async def test_a_task_that_fails_alone_leaves_as_it_is():
     defect = KeyError("behind")
 

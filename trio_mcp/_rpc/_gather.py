@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import trio
 
+from ._nursery import one_cancellation
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
@@ -29,6 +31,9 @@ async def run_all(jobs: Mapping[K, Callable[[], Awaitable[V]]]) -> dict[K, V]:
       may still fail and take its place. So of jobs that fail at the same time the first in the
       order is told.
 
+    Cancellation:
+      One `trio.Cancelled` leaves, however many jobs there were.
+
     """
     if len(jobs) == 1:
         ((key, job),) = jobs.items()
@@ -47,9 +52,10 @@ async def run_all(jobs: Mapping[K, Callable[[], Awaitable[V]]]) -> dict[K, V]:
                     failures[index] = exc
                     _stop_others(scopes, index)
 
-    async with trio.open_nursery() as nursery:
-        for index, (key, job) in enumerate(jobs.items()):
-            nursery.start_soon(run, index, key, job, name=f"job {key}")
+    with one_cancellation():
+        async with trio.open_nursery() as nursery:
+            for index, (key, job) in enumerate(jobs.items()):
+                nursery.start_soon(run, index, key, job, name=f"job {key}")
     if failures:
         try:
             raise failures[min(failures)]

@@ -3,7 +3,7 @@
 Everything that runs beside the user's code runs in a nursery opened here, so the rules for
 what leaves it are written once:
 
-* the body's own exception leaves as it is, never in a group;
+* the body's own exception leaves as it is, never in a group, a cancellation no less;
 * a helper that fails is a defect of ours (expected failures are state that wakes waiting
   calls): its error leaves as it is when it is alone, beside the body's as a group otherwise;
 * leaving the body cancels the helpers.
@@ -40,18 +40,24 @@ async def open_background_nursery() -> AsyncGenerator[trio.Nursery, None]:
             finally:
                 nursery.cancel_scope.cancel(reason="the block was left")
     except BaseExceptionGroup as group:
-        own_error, defects = _own_error(body_error, group), _defects(group, body_error)
+        # In no variable of this frame, which the traceback of what leaves refers to.
+        leaving = [_what_leaves(body_error, group)]
         del body_error
-        if own_error is None and defects is None:
-            raise
-        if defects is None:
-            assert own_error is not None
-            _raise_as_is(own_error)
-        if own_error is None:
-            _raise_as_is(sole_exception(defects))
-        _raise_as_is(
-            BaseExceptionGroup("the block and a task behind it both failed", [own_error, defects])
-        )
+        _raise_as_is(leaving.pop())
+
+
+@contextmanager
+def one_cancellation() -> Generator[None, None, None]:
+    """Let a nursery of ours whose tasks were all cancelled end by one `trio.Cancelled`.
+
+    For nurseries whose tasks raise no exceptions of their own. Trio puts the cancellations of
+    several tasks in a group, which ``except trio.Cancelled`` does not see.
+    """
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        others = group.split(trio.Cancelled)[1]
+        _raise_as_is(next(_leaves(group)) if others is None else sole_exception(others))
 
 
 @contextmanager
@@ -62,6 +68,21 @@ def finish_within(seconds: float) -> Generator[trio.CancelScope, None, None]:
     """
     with trio.move_on_after(seconds, shield=True) as scope:
         yield scope
+
+
+def _what_leaves(
+    body_error: BaseException | None, escaped: BaseExceptionGroup[BaseException]
+) -> BaseException:
+    own_error, defects = _own_error(body_error, escaped), _defects(escaped, body_error)
+    if own_error is not None and defects is not None:
+        both = "the block and a task behind it both failed"
+        return BaseExceptionGroup(both, [own_error, defects])
+    if defects is not None:
+        return sole_exception(defects)
+    if own_error is not None:
+        return own_error
+    # All of it was cancelled, from outside.
+    return next(_leaves(escaped)) if body_error is None else body_error
 
 
 def _own_error(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
+from trio_mcp._codec import excerpt
 from trio_mcp._protocol._subscriptions import (
     Pacing,
     PromptsListChanged,
@@ -15,6 +16,7 @@ from trio_mcp._protocol._subscriptions import (
     ToolsListChanged,
     read_event,
 )
+from trio_mcp._rpc._nursery import one_cancellation
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError, RequestTimeout
 from trio_mcp.types import METHOD_NOT_FOUND, Implementation, PaginatedRequestParams
 
@@ -151,7 +153,8 @@ class Member:
                 continue
             if trio.current_time() - began > _LONGEST_PAUSE:
                 pause = _FIRST_PAUSE
-            logger.info("%s tells of no changes for %g s: %s", self.info.name, pause, why)
+            shown = excerpt(self.info.name), pause, excerpt(why)
+            logger.info("%s tells of no changes for %g s: %s", *shown)
             await trio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -207,9 +210,10 @@ class Member:
 
 async def close_all(members: Iterable[Member]) -> None:
     """Close many at the same time."""
-    async with trio.open_nursery() as nursery:
-        for member in members:
-            nursery.start_soon(member.close)
+    with one_cancellation():
+        async with trio.open_nursery() as nursery:
+            for member in members:
+                nursery.start_soon(member.close)
 
 
 async def open_member(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from trio_mcp._rpc._nursery import finish_within
+from trio_mcp._codec import excerpt
+from trio_mcp._rpc._nursery import finish_within, one_cancellation
 from trio_mcp.errors import ConnectionLost, MCPError
 from trio_mcp.types import INVALID_PARAMS
 
@@ -118,9 +119,10 @@ class Membership:
                 errors[index] = exc
 
         try:
-            async with trio.open_nursery() as nursery:
-                for index in range(len(servers)):
-                    nursery.start_soon(prepare, index)
+            with one_cancellation():
+                async with trio.open_nursery() as nursery:
+                    for index in range(len(servers)):
+                        nursery.start_soon(prepare, index)
             for index in sorted(ready):
                 try:
                     self.admit(ready[index])
@@ -215,16 +217,19 @@ class Membership:
                 await self.refresh(member)
             except MCPError as exc:
                 logger.warning(
-                    "The server %s could not be listed anew: %s", member.info.name, exc.message
+                    "The server %s could not be listed anew: %s",
+                    excerpt(member.info.name),
+                    excerpt(exc.message),
                 )
             except Exception:
                 # The user's hook: it runs behind everybody here, and must not end the group.
                 logger.exception(
-                    "What the server %s lists anew could not be named", member.info.name
+                    "What the server %s lists anew could not be named",
+                    excerpt(member.info.name),
                 )
 
         def lost(lost: ConnectionLost) -> None:
-            reason = f"The server {member.info.name!r} has left the group: {lost.message}"
+            reason = f"The server {excerpt(member.info.name)!r} has left the group: {lost.message}"
             logger.warning("%s", reason)
             gone = ConnectionLost(
                 reason, lost.data, exit_status=lost.exit_status, stderr=lost.stderr
