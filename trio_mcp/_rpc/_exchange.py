@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
+from ._progress import progress_params
 from ._reasons import reason_in
 
 if TYPE_CHECKING:
@@ -115,18 +116,22 @@ class Exchange:
 
         Does nothing when the caller did not ask, when the value did not rise since the last
         report, or once the request is over.
+
+        Raises:
+          TypeError, ValueError: if it is no report, whether somebody listens or not; the next
+              one counts as if it had not been tried.
+
         """
-        token = self.accepted.progress_token
-        if token is None or not progress > self._last_progress:
+        report = progress_params(progress, total, message)
+        accepted = self.accepted
+        if accepted.progress_token is None or not progress > self._last_progress:
             await trio.lowlevel.checkpoint()
             return
         self._last_progress = progress
-        params: JsonObject = {"progressToken": token, "progress": progress}
-        if total is not None:
-            params["total"] = total
-        if message is not None and self.accepted.revision.has_progress_message:
-            params["message"] = message
-        await self.notify("notifications/progress", params)
+        if not accepted.revision.has_progress_message:
+            report.pop("message", None)
+        report["progressToken"] = accepted.progress_token
+        await self.notify("notifications/progress", report)
 
 
 async def _send_nowhere(method: str, params: JsonObject | None) -> None:

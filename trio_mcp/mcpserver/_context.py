@@ -235,6 +235,12 @@ class Context(Generic[LifespanContextT, RequestT]):
           total: How much there is to do, if that is known.
           message: What is going on, for people.
 
+        Raises:
+          TypeError: if a number is none, or the message is no text; whether the client asked
+              or not.
+          ValueError: if a number is not finite, or the message holds half a surrogate pair.
+            What is refused does not count: the next report is compared with the last good one.
+
         """
         await self.session.report_progress(progress, total, message)
 

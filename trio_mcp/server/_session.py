@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
+from trio_mcp._checks import check_kind
 from trio_mcp._codec import DecodeError, checked_copy, decode, encode
 from trio_mcp._deprecation import deprecated
 from trio_mcp._protocol._ladder import LOG_LEVELS
 from trio_mcp._protocol._refusals import lacking, missing_client_capability
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions
+from trio_mcp._rpc._progress import progress_params
 from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning, NoBackChannelError
 from trio_mcp.types import ClientCapabilities, EmptyResult, Implementation, InitializeRequestParams
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN
@@ -132,7 +134,12 @@ class ServerSession:
     async def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Tell the caller how far the work is; nothing is sent if it did not ask."""
+        """Tell the caller how far the work is; nothing is sent if it did not ask.
+
+        Raises:
+          TypeError, ValueError: as `Context.report_progress`.
+
+        """
         if self._exchange is not None and not self._is_subscription:
             await self._exchange.report_progress(progress, total, message)
 
@@ -144,13 +151,18 @@ class ServerSession:
         message: str | None = None,
         related_request_id: str | None = None,
     ) -> None:
-        """Send progress for a token. `report_progress` is the shorter way within a request."""
+        """Send progress for a token. `report_progress` is the shorter way within a request.
+
+        Raises:
+          TypeError, ValueError: as `report_progress`.
+
+        """
         del related_request_id
-        params: JsonObject = {"progressToken": progress_token, "progress": progress}
-        if total is not None:
-            params["total"] = total
-        if message is not None and self._revision.has_progress_message:
-            params["message"] = message
+        check_kind("progress_token", progress_token, (str, int))
+        params = progress_params(progress, total, message)
+        params["progressToken"] = progress_token
+        if not self._revision.has_progress_message:
+            params.pop("message", None)
         await self._notify("notifications/progress", params)
 
     async def send_log_message(
