@@ -10,13 +10,16 @@ anything while it describes a fault.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Final
+
+import attrs
 
 from ._errors import SchemaError
 from ._paths import path_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from ._graph import Node, SchemaGraph
 
@@ -50,7 +53,7 @@ class Costs:
                 raise SchemaError(reason, path=path_text(node.path), where=where)
         if self._is_small():
             return
-        for cost in self._levels(remembered=True):
+        for cost in self.levels(remembered=True):
             if cost > MAX_EVALUATIONS:
                 raise SchemaError(
                     f"its parts multiply to more than {MAX_EVALUATIONS} evaluations of one value",
@@ -62,7 +65,7 @@ class Costs:
         if self._describing is None:
             greatest = 1
             table: list[int] = []
-            for cost in self._levels(remembered=False):
+            for cost in self.levels(remembered=False):
                 greatest = max(greatest, cost)
                 table.append(greatest)
             self._describing = table or [greatest]
@@ -78,36 +81,111 @@ class Costs:
             size[node] = _capped(1 + _factor(node) * written_out)
         return self._root is None or size[self._root] <= MAX_EVALUATIONS
 
-    def _levels(self, *, remembered: bool) -> Iterator[int]:
+    def levels(
+        self,
+        *,
+        remembered: bool,
+        own: Mapping[Node, int] | None = None,
+        beneath: Mapping[Node, int] | None = None,
+        roots: Collection[Node] | None = None,
+    ) -> Iterator[int]:
+        """What one place costs at most, level by level.
+
+        The last number holds for all deeper levels too.
+
+        Args:
+          remembered: Whether a recursive reference counts once.
+          own: What each node costs by itself at a place where it applies; one each, if not given.
+          beneath: What it costs at each of the children of such a place.
+          roots: What is applied to the value, all of them; the schema's root, if not given.
+
+        """
         if self._root is None:
             return
-        order = _targets_first(self._inside_first)
-        factor = {node: _factor(node) for node in order}
-        here = {
-            node: [t for t in node.here if not (remembered and t in node.recursive)]
-            for node in order
-        }
-
-        def of_the_same_place(node: Node, costs: dict[Node, int]) -> int:
-            # A dynamic reference means one of its candidates at a time.
-            dynamic = max((costs.get(t, 0) for t in node.dynamic), default=0)
-            return factor[node] * (sum(costs.get(t, 0) for t in here[node]) + dynamic)
-
-        cost: dict[Node, int] = {}
-        for node in order:
-            cost[node] = _capped(1 + of_the_same_place(node, cost))
-        yield cost[self._root]
-        for _ in range(_MAX_LEVELS):
-            deeper: dict[Node, int] = {}
-            for node in order:
-                passed_on = of_the_same_place(node, deeper)
-                passed_on += max((cost[target] for target in node.named), default=0)
-                passed_on += sum(cost[target] for target in node.below)
-                deeper[node] = _capped(passed_on)
-            if deeper == cost or not any(deeper.values()):
+        rows = self._rows_remembered if remembered else self._rows(remembered=False)
+        applied = [self._index[node] for node in (roots or [self._root])]
+        children = [beneath.get(node, 0) if beneath else 0 for node in self._index]
+        cost = [1 if own is None else own.get(node, 0) for node in self._index]
+        for row in rows:
+            cost[row.node] = _capped(cost[row.node] + row.of_the_same_place(cost))
+        yield sum([cost[root] for root in applied])
+        for level in range(_MAX_LEVELS):
+            deeper = [0] * len(cost) if level else children
+            for row in rows:
+                passed_on = row.of_the_same_place(deeper) + row.of_the_place_above(cost)
+                deeper[row.node] = _capped(deeper[row.node] + passed_on)
+            if deeper == cost and level:
                 return
             cost = deeper
-            yield cost[self._root]
+            yield sum([cost[root] for root in applied])
+            if not any(cost):
+                return
+
+    @functools.cached_property
+    def _index(self) -> dict[Node, int]:
+        """The nodes, each after what applies to the same value."""
+        return {node: number for number, node in enumerate(_targets_first(self._inside_first))}
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All subschemas."""
+        return self._inside_first
+
+    @property
+    def returned_to(self) -> set[Node]:
+        """What recursive references refer to."""
+        return {target for node in self._inside_first for target in node.recursive}
+
+    @property
+    def size(self) -> int:
+        """How many steps each level takes."""
+        return 1 + len(self._rows_remembered)
+
+    @functools.cached_property
+    def _rows_remembered(self) -> list[_Row]:
+        return self._rows(remembered=True)
+
+    def _rows(self, *, remembered: bool) -> list[_Row]:
+        index = self._index
+        return [
+            _Row(
+                number,
+                _factor(node),
+                [index[t] for t in node.here if not (remembered and t in node.recursive)],
+                [index[t] for t in node.dynamic],
+                [index[t] for t in node.named],
+                [index[t] for t in node.below],
+            )
+            for node, number in index.items()
+            if node.here or node.dynamic or node.named or node.below
+        ]
+
+
+@attrs.frozen
+class _Row:
+    """A node that others apply within, all by their numbers."""
+
+    node: int
+    factor: int
+    here: list[int]
+    dynamic: list[int]
+    named: list[int]
+    below: list[int]
+
+    def of_the_same_place(self, costs: list[int]) -> int:
+        passed_on = 0
+        for target in self.here:
+            passed_on += costs[target]
+        if self.dynamic:
+            # A dynamic reference means one of its candidates at a time.
+            passed_on += max([costs[target] for target in self.dynamic])
+        return self.factor * passed_on
+
+    def of_the_place_above(self, costs: list[int]) -> int:
+        passed_on = max([costs[target] for target in self.named]) if self.named else 0
+        for target in self.below:
+            passed_on += costs[target]
+        return passed_on
 
 
 def _capped(cost: int) -> int:

@@ -21,7 +21,9 @@ from ._errors import EngineDisagreement, SchemaError, UnsupportedPattern
 from ._graph import SchemaGraph
 from ._paths import path_text, quote
 from ._patterns import guard_patterns, pattern_options, with_translated_patterns
+from ._size import measure
 from ._violation import Violation, describe_value, locate, violation_of
+from ._work import MAX_DESCRIBED, MAX_WORK, Work, compares_items, compares_too_much
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +73,8 @@ class FullEngine:
         self._costs.check(where=where)
         self._has_alternatives = graph.has_alternatives
         self._is_recursive = self._costs.is_recursive
+        self._work = None if trusted else Work(self._costs, graph.nodes)
+        self._compares_items = compares_items(graph.nodes)
         if not trusted:
             schema = guard_patterns(schema, graph.nodes, dialect, where)
         engine_class = getattr(jsonschema_rs, dialect.engine_class)
@@ -85,10 +89,30 @@ class FullEngine:
             raise _unusable(exc, schema, where) from exc
         self._is_valid: Callable[[JsonValue], bool] = self._validator.is_valid
 
-    def accepts(self, value: JsonValue) -> bool:
-        """Whether a value fits."""
+    def faults(self, value: JsonValue, limit: int) -> list[Violation]:
+        """What is wrong with a value: at least one thing, unless it fits.
+
+        Args:
+          value: The value.
+          limit: How many faults to tell at most.
+
+        """
         if self._is_recursive and _is_deep(value):
-            return False
+            return [_too_deep()]
+        work = self._work_of(value)
+        if work > MAX_WORK:
+            return [_too_much(value)]
+        if self._fits(value):
+            return []
+        return [_misfit(value)] if work > MAX_DESCRIBED else self._described(value, limit)
+
+    def _work_of(self, value: JsonValue) -> int:
+        if self._work is not None:
+            return self._work.of(value)
+        # The author of our own schema chose what it costs, but not what a peer puts in.
+        return MAX_WORK + 1 if self._compares_items and compares_too_much(value) else 0
+
+    def _fits(self, value: JsonValue) -> bool:
         try:
             return self._is_valid(value)
         except ValueError:
@@ -97,11 +121,8 @@ class FullEngine:
                 return False
             raise
 
-    def violations(self, value: JsonValue, limit: int) -> list[Violation]:
-        """What is wrong with a value that does not fit: at least one thing."""
-        if self._is_recursive and _is_deep(value):
-            return [_too_deep()]
-        size, depth = _measure(value, _FIRST_BUDGET)
+    def _described(self, value: JsonValue, limit: int) -> list[Violation]:
+        size, depth = measure(value, _FIRST_BUDGET)
         work = size * self._costs.of_describing(depth)
         try:
             if limit > 1 and work <= _COLLECTING_BUDGET:
@@ -119,7 +140,7 @@ class FullEngine:
         else:
             if simple or work <= _FIRST_BUDGET:
                 raise EngineDisagreement("a value that does not fit has no fault")
-        return [Violation("", "a value that fits the schema", describe_value(value), "$schema")]
+        return [_misfit(value)]
 
 
 def _check_valid(schema: JsonValue, dialect: Dialect, where: str) -> None:
@@ -127,7 +148,7 @@ def _check_valid(schema: JsonValue, dialect: Dialect, where: str) -> None:
     if jsonschema_rs.meta.is_valid(schema):
         return
     reason, path = f"is not valid in dialect {dialect.name}", ""
-    if _measure(schema, _DESCRIBED_SUBSCHEMAS)[0] < _DESCRIBED_SUBSCHEMAS:
+    if measure(schema, _DESCRIBED_SUBSCHEMAS)[0] < _DESCRIBED_SUBSCHEMAS:
         try:
             jsonschema_rs.meta.validate(schema)
         except jsonschema_rs.ValidationError as error:
@@ -172,18 +193,14 @@ def _too_deep() -> Violation:
     )
 
 
-def _measure(value: JsonValue, enough: int) -> tuple[int, int]:
-    """How many values there are in a value (counting stops at enough), and how deep it is."""
-    size, depth, level = 1, 0, [value]
-    while size < enough:
-        level = [
-            child
-            for container in level
-            if (is_object(container) or is_array(container))
-            for child in (container.values() if is_object(container) else container)
-        ]
-        if not level:
-            break
-        size += len(level)
-        depth += 1
-    return size, depth
+def _misfit(value: JsonValue) -> Violation:
+    return Violation("", "a value that fits the schema", describe_value(value), "$schema")
+
+
+def _too_much(value: JsonValue) -> Violation:
+    return Violation(
+        path="",
+        expected="a value whose check is bounded in time",
+        got=f"{describe_value(value)}, which is too big for this schema",
+        keyword="$schema",
+    )

@@ -77,6 +77,8 @@ class Plan:
     """Why not ``fast``."""
     rebuilt: JsonValue = None
     """What the code generator gets, when ``fast``."""
+    has_alternatives: bool = False
+    """Whether that has any ``anyOf`` or ``oneOf``."""
 
 
 class _NotFast(Exception):
@@ -95,12 +97,13 @@ def plan_schema(schema: JsonValue) -> Plan:
     try:
         if dialect_of(schema) is not DRAFT_2020_12:
             return Plan("full", "an older dialect")
-        rebuilt = _Rebuilder(schema).rebuild()
+        rebuilder = _Rebuilder(schema)
+        rebuilt = rebuilder.rebuild()
     except SchemaError:
         return Plan("full", "an unknown dialect")
     except _NotFast as why:
         return Plan("full", str(why))
-    return Plan("fast", rebuilt=rebuilt)
+    return Plan("fast", rebuilt=rebuilt, has_alternatives=rebuilder.has_alternatives)
 
 
 class _Rebuilder:
@@ -110,6 +113,7 @@ class _Rebuilder:
         self._root = root
         self._nodes = 0
         self._seen: set[tuple[str, str]] = set()
+        self.has_alternatives = False
 
     def rebuild(self) -> JsonValue:
         rebuilt = self._subschema(self._root, 0, frozenset())
@@ -194,6 +198,7 @@ class _Rebuilder:
         elif keyword in ("allOf", "anyOf", "oneOf"):
             if not is_array(value) or not value:
                 raise _NotFast(f"{keyword} that is no list of schemas")
+            self.has_alternatives = self.has_alternatives or keyword != "allOf"
             rebuilt[keyword] = [self._subschema(item, depth + 1, inside) for item in value]
         else:
             raise _NotFast(f"the keyword {quote(keyword)}")

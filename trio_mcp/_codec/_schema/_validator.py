@@ -8,6 +8,7 @@ from ._bounds import private_copy
 from ._dialects import dialect_of
 from ._errors import EngineDisagreement
 from ._plan import Plan, plan_schema
+from ._size import is_big
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +75,7 @@ class Validator:
         self._dialect = dialect
         self._plan = plan
         self._full = full
-        self._accepts: Callable[[JsonValue], bool] | None = full.accepts if full else None
+        self._accepts: Callable[[JsonValue], bool] | None = None  # by the fast engine
 
     @property
     def schema(self) -> JsonValue:
@@ -93,7 +94,7 @@ class Validator:
 
     def prepare(self) -> None:
         """Do now what the first check would do: load the engine and generate the code."""
-        if self._accepts is None:
+        if self._accepts is None and self._plan.engine == "fast":
             # Imported here: the code generator costs start-up time.
             from ._fast import accepting_function  # noqa: PLC0415
 
@@ -104,14 +105,8 @@ class Validator:
 
         The same value always gets the same answer, whichever engine is at work.
         """
-        accepts = self._accepts
-        if accepts is None:
-            self.prepare()
-            accepts = self._accepts
-            assert accepts is not None
-        if accepts(value):
-            return None
-        return self._describe(value, 1)[0]
+        found = self._faults(value, 1)
+        return found[0] if found else None
 
     def violations(self, value: JsonValue, limit: int = 10) -> list[Violation]:
         """What is wrong with a value, at most so many things; empty if it fits.
@@ -119,20 +114,31 @@ class Validator:
         Of big values, and of deep ones where the schema is recursive, only the first fault is
         told, and if finding even that may take too long, merely that there is one.
         """
-        if self.check(value) is None:
-            return []
-        return self._describe(value, limit)
+        return self._faults(value, limit)
 
-    def _describe(self, value: JsonValue, limit: int) -> list[Violation]:
-        full = self._full
-        if full is None:
-            # A fast plan has no bound that the full engine could find exceeded.
-            full = self._full = _full_engine(self._schema, self._dialect, trusted=True)
-        if self._plan.engine == "fast" and full.accepts(value):
+    def _faults(self, value: JsonValue, limit: int) -> list[Violation]:
+        if self._plan.engine == "full":
+            return self._complete().faults(value, limit)
+        if self._plan.has_alternatives and is_big(value):
+            # An alternative that does not fit takes it some 5 us, the full engine a hundredth.
+            return self._complete().faults(value, limit)
+        if self._accepts is None:
+            self.prepare()
+            assert self._accepts is not None
+        if self._accepts(value):
+            return []
+        found = self._complete().faults(value, limit)
+        if not found:
             raise EngineDisagreement(
                 "the fast engine refuses a value that the full engine accepts; please report it"
             )
-        return full.violations(value, limit)
+        return found
+
+    def _complete(self) -> FullEngine:
+        if self._full is None:
+            # A fast plan has no bound that the full engine could find exceeded.
+            self._full = _full_engine(self._schema, self._dialect, trusted=True)
+        return self._full
 
     def __repr__(self) -> str:
         why = f" ({self.reason})" if self.reason else ""

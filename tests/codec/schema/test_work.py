@@ -1,0 +1,304 @@
+"""A check is as long as its schema and its value make it, so that both together are bounded."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from trio_mcp._codec._schema import compile_validator
+from trio_mcp._codec._schema._pattern_cost import pattern_cost
+from trio_mcp._codec._schema._work import MAX_WORK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MIB = 1024 * 1024
+# Generous, for a busy machine; what is not bounded takes half a minute and more here.
+SOON = 2.0
+
+
+def limits(count: int) -> dict[str, Any]:
+    return {"allOf": [{"minimum": -limit} for limit in range(count)]}
+
+
+def multiplied(times: int) -> dict[str, Any]:
+    return {
+        "$defs": {"a": limits(times), "b": {"allOf": [{"$ref": "#/$defs/a"}] * times}},
+        "properties": {"x": {"items": {"$ref": "#/$defs/b"}}},
+    }
+
+
+def within(levels: int, value: Any) -> Any:
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+RECURSIVE = {"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}, **limits(100)}}}
+AMBIGUOUS = "[ab]*a[ab]{2000}c"
+LOOKS_FAR = "(?=[ab]*a[ab]{500}c)x"
+GOES_ASTRAY = "(?:(?=a)a|a)*c"
+
+# Each takes many seconds, if it is let.
+TOO_MUCH: dict[str, tuple[Any, Any]] = {
+    "places by evaluations": (multiplied(90), {"x": [1] * 500_000}),
+    "a line": ({"items": limits(4_000)}, [1] * 500_000),
+    "names": ({"propertyNames": limits(4_000)}, {f"{n}": 1 for n in range(50_000)}),
+    "members": ({"additionalProperties": limits(4_000)}, {f"{n}": 1 for n in range(50_000)}),
+    "further down": ({"items": {"items": {"items": limits(4_000)}}}, [[[1] * 1_000] * 10] * 10),
+    "recursive": (RECURSIVE, [[[1] * 1_000] * 10] * 50),
+    "recursive and doubled": ({"$defs": {"a": {"items": {"allOf": [{"$ref": "#/$defs/a"}] * 90}, **limits(90)}}, "$ref": "#/$defs/a"}, list(range(100_000))),
+    "evaluated twice": ({"items": {"unevaluatedItems": False, "items": limits(4_000)}}, [[1] * 100] * 1_000),
+    "many properties": ({"items": {"properties": {f"p{n}": {} for n in range(9_000)}}}, [{}] * 100_000),
+    "many names": ({"items": {"not": {"required": [f"p{n}" for n in range(9_000)]}}}, [{}] * 100_000),
+    "fractions": ({"items": {"not": {"enum": [n + 0.5 for n in range(1_000)]}}}, [1] * 100_000),
+    "kinds of literals": ({"items": {"not": {"enum": ["", *range(1_000)]}}}, [1.5] * 100_000),
+    "tiny steps": ({"items": {"multipleOf": 1e-300}}, [1e-5] * 100_000),
+    "long numbers": ({"items": limits(100)}, [10**4_000] * 200),
+    "long limits": ({"items": {"allOf": [{"minimum": -(10**4_000) - n} for n in range(100)]}}, [0.5] * 100_000),
+    "long numbers that differ": ({"uniqueItems": True}, [10**4_000 + n for n in range(200)]),
+    "numbers that differ": ({"uniqueItems": True}, [10**30 + n for n in range(20_000)]),
+    "nested arrays that differ": ({"$defs": {"a": {"uniqueItems": True, "items": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"}, within(90, list(range(100_000)))),
+    "an ambiguous pattern": ({"items": {"not": {"pattern": AMBIGUOUS}}}, ["abbab" * 100_000]),
+    "patterns": ({"items": {"allOf": [{"not": {"pattern": f"{n}[ab]*c"}} for n in range(400)]}}, ["ab" * 250_000]),
+    "patterns for names": ({"patternProperties": {AMBIGUOUS: {}}}, {"abbab" * 100_000: 1}),
+    "a pattern for names": ({"propertyNames": {"not": {"pattern": AMBIGUOUS}}}, {"abbab" * 100_000: 1}),
+    "a far look": ({"items": {"not": {"pattern": LOOKS_FAR}}}, ["abbab" * 199] * 200),
+    "backtracking": ({"items": {"not": {"pattern": GOES_ASTRAY}}}, ["a" * 20] * 50_000),
+    "the metaschema": ({"items": {"allOf": [{"$ref": "https://json-schema.org/draft/2020-12/schema"}] * 1_000}}, [{"items": {}}] * 50_000),
+}  # fmt: skip
+
+
+@pytest.mark.req("R-044")
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_what_takes_too_long_with_a_peers_schema_is_refused_before_it_begins(name: str) -> None:
+    schema, value = TOO_MUCH[name]
+    validator = compile_validator(schema, trusted=False)
+    begun = time.perf_counter()
+    violation = validator.check(value)
+    everything = validator.violations(value)
+    assert time.perf_counter() - begun < SOON
+    assert violation is not None
+    assert violation.path == ""
+    assert violation.expected == "a value whose check is bounded in time"
+    assert violation.got.endswith("which is too big for this schema")
+    assert everything == [violation]
+
+
+@pytest.mark.req("R-044")
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_a_small_value_is_checked_by_the_same_schema(name: str) -> None:
+    schema, _ = TOO_MUCH[name]
+    validator = compile_validator(schema, trusted=False)
+    for value in ([], {}, 1, [1], {"x": [1, 2]}):
+        violation = validator.check(value)
+        assert violation is None or "bounded" not in violation.expected
+
+
+RECORD_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "integer", "minimum": 0},
+        "name": {"type": "string", "minLength": 1, "maxLength": 200},
+        "score": {"type": "number", "minimum": 0.5},
+        "mail": {"type": "string", "pattern": r"^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$"},
+        "uuid": {"type": "string", "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{12}$"},
+        "tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        "kind": {"enum": ["a", "b", None]},
+        "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    },
+    "required": ["id", "name"],
+    "additionalProperties": False,
+}
+RECORD: dict[str, Any] = {
+    "id": 17,
+    "name": "a name of somebody",
+    "score": 2.5,
+    "mail": "somebody@example.org",
+    "uuid": "01234567-89ab-0123456789ab",
+    "tags": ["x", "y"],
+    "kind": "b",
+    "note": None,
+}
+TREE: dict[str, Any] = {
+    "$defs": {
+        "node": {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string"},
+                "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+            },
+            "required": ["name"],
+            "additionalProperties": False,
+        }
+    },
+    "$ref": "#/$defs/node",
+}
+
+
+def filled(item: Any, size: int = MIB) -> list[Any]:
+    """As many items as fit in so many bytes of JSON, none of them shared."""
+    text = json.dumps(item)
+    return [json.loads(text) for _ in range(size // (len(text) + 2))]
+
+
+HONEST: dict[str, tuple[Any, Callable[[], Any]]] = {
+    "records": ({"items": RECORD_SCHEMA}, lambda: filled(RECORD)),
+    "8 MiB of records": ({"items": RECORD_SCHEMA}, lambda: filled(RECORD, 8 * MIB)),
+    "records of four kinds": (
+        {"items": {"anyOf": [{**RECORD_SCHEMA, "title": f"{n}"} for n in range(8)]}},
+        lambda: filled(RECORD),
+    ),
+    "prices": (
+        {"items": {"properties": {"name": {"type": "string"}, "price": {"multipleOf": 0.01}}}},
+        lambda: filled({"name": "a name of something", "price": 12.34}),
+    ),
+    "short records": (
+        {"items": {"type": "object", "properties": {"a": {"type": "integer"}}}},
+        lambda: filled({"a": 1}),
+    ),
+    "200 columns": (
+        {"items": {"properties": {f"c{n}": {"type": ["number", "null"]} for n in range(200)}, "additionalProperties": False}},
+        lambda: filled({f"c{n}": 1.25 for n in range(200)}),
+    ),
+    "numbers": ({"items": {"type": "number", "minimum": 0, "maximum": 1e9}}, lambda: [1] * 500_000),
+    "a matrix": ({"items": {"items": {"type": "number"}}}, lambda: [[1.5] * 500] * 500),
+    "a tree": (
+        TREE,
+        lambda: {"name": "root", "children": filled({"name": "a", "children": [{"name": "b"}] * 20})},
+    ),
+    "a text": ({"properties": {"text": {"type": "string", "pattern": r"\S"}}}, lambda: {"text": "some text " * 100_000}),
+    "a map": (
+        {"additionalProperties": {"type": "integer"}, "propertyNames": {"pattern": "^[a-z][a-z0-9_]*$"}},
+        lambda: {f"name_{n}": n for n in range(60_000)},
+    ),
+    "names of two kinds": (
+        {"patternProperties": {"^x-": {"type": "string"}, "^[a-z]+$": {"type": "integer"}}, "additionalProperties": False},
+        lambda: {f"x-{n}": "a" for n in range(60_000)},
+    ),
+    "one of 250": (
+        {"items": {"properties": {"country": {"enum": [f"C{n}" for n in range(250)]}}}},
+        lambda: filled({"country": "C17"}),
+    ),
+    "texts that differ": ({"uniqueItems": True, "items": {"type": "string"}}, lambda: [f"item {n}" for n in range(80_000)]),
+    "big integers": ({"items": {"type": "integer", "minimum": 0}}, lambda: [2**64 + n for n in range(40_000)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_ordinary_values_are_checked_however_many(name: str) -> None:
+    schema, value = HONEST[name]
+    assert compile_validator(schema, trusted=False).check(value()) is None
+
+
+def test_a_fault_in_ordinary_records_is_told_with_its_place() -> None:
+    records = filled(RECORD)
+    records[-1]["tags"] = ["x", 1]
+    plain = {name: hint for name, hint in RECORD_SCHEMA["properties"].items() if name != "note"}
+    schema = {"items": {"type": "object", "properties": plain}}
+    violation = compile_validator(schema, trusted=False).check(records)
+    assert violation is not None
+    assert violation.path == f"[{len(records) - 1}].tags[1]"
+
+
+def test_a_huge_schema_is_not_worked_out_for_deep_values() -> None:
+    count = 3_000
+    definitions = {
+        f"a{n}": {"allOf": [{"items": {"$ref": f"#/$defs/a{(7 * n + 1) % count}"}}]}
+        for n in range(count)
+    }
+    schema = {"$defs": definitions, "$ref": "#/$defs/a0"}
+    validator = compile_validator(schema, trusted=False)
+    begun = time.perf_counter()
+    assert validator.check(within(10, 1)) is None
+    assert validator.check(within(95, 1)) is not None
+    assert time.perf_counter() - begun < SOON
+
+
+def test_what_took_long_is_not_done_again_to_describe_a_fault() -> None:
+    validator = compile_validator({"items": limits(100)}, trusted=False)
+    few, many = validator.check([*[1] * 1_000, -1_000]), validator.check([*[1] * 40_000, -1_000])
+    assert few is not None
+    assert many is not None
+    assert (few.path, many.path) == ("[1000]", "")
+    assert many.message == "expected a value that fits the schema, got array of 40001 items"
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_comparing_long_numbers_is_bounded_whoever_wrote_the_schema(*, trusted: bool) -> None:
+    validator = compile_validator({"uniqueItems": True}, trusted=trusted)
+    assert validator.check([2**64 + n for n in range(500)]) is None
+    assert validator.check({"a": [{"b": list(range(100_000))}]}) is None
+    violation = validator.check([10**30 + n for n in range(30_000)])
+    assert violation is not None
+    assert violation.expected == "a value whose check is bounded in time"
+
+
+def test_our_own_schemas_may_take_as_long_as_their_author_likes() -> None:
+    schema, value = {"items": limits(500)}, [1] * 100_000
+    assert compile_validator(schema, trusted=False).check(value) is not None
+    assert compile_validator({**schema, "contains": {}}, trusted=True).check(value) is None
+
+
+def test_a_big_value_meets_alternatives_in_the_full_engine() -> None:
+    options = [
+        {"type": "object", "properties": {f"k{n}": {"type": "integer"}}, "required": [f"k{n}"]}
+        for n in range(5)
+    ]
+    schema = {
+        "type": "array",
+        "items": {"anyOf": [*options, {"type": "object", "properties": {}}]},
+    }
+    validator = compile_validator(schema, trusted=True)
+    assert validator.engine == "fast"
+    begun = time.perf_counter()
+    assert validator.check([{}] * 300_000) is None  # 7 s in the fast one
+    violation = validator.check([*[{}] * 300_000, 5])
+    assert violation is not None
+    assert time.perf_counter() - begun < SOON
+    small = validator.check([{}, 5])
+    assert small is not None
+    assert small.path == "[1]"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "costs"),
+    [
+        ("x", (2, 1, 0, 0)),
+        ("^[a-z]{1,64}$", (2, 1, 0, 0)),  # wherever it is, there is one place to be
+        (r"^[\w.]{1,64}@[\w.]{1,255}$", (2, 64, 0, 0)),
+        (r"^a?b{3}[)\](]+\x41$", (2, 1, 0, 0)),
+        ("a{20}", (2, 20, 0, 0)),
+        ("a{20,}", (2, 20, 0, 0)),
+        ("(?:a{10}b{0,10}){10}", (2, 200, 0, 0)),
+        ("((a{10}){10}){10}", (2, 1_000, 0, 0)),
+        ("[ab]*a[ab]{100}c", (2, 103, 0, 0)),
+        ("^[ab]*a[ab]{100}c", (2, 103, 0, 0)),
+        ("^a{9}|b", (2, 10, 0, 0)),
+        (r"^(?=.*\d).{8,64}$", (8, 0, 2, 4)),
+        (r"^(?!foo)[a-z]+$", (8, 0, 2, 1)),
+        (r"(a)\1", (8, 0, 2, 1)),
+        (LOOKS_FAR, (8, 0, 2, 31)),
+        (GOES_ASTRAY, (40_000, 0, 5_000, 0)),
+        (r"^(a+)+\1$", (40_000, 0, 0, 0)),
+        (r"a*a*(?=b)", (40_000, 0, 3_750, 0)),
+        (r"(?:a|a)(?:a|a)(?=b)", (40_000, 0, 6_250, 0)),
+        (r"(?=(?=a))b", (40_000, 0, 2_500, 0)),
+    ],
+)
+def test_what_a_pattern_costs(pattern: str, costs: tuple[int, int, int, int]) -> None:
+    cost = pattern_cost(pattern)
+    assert (cost.text, cost.character, cost.short, cost.square) == costs
+
+
+@pytest.mark.parametrize("pattern", ["(", ")", "*", "a{3", "[", "\\", "(?", "(a", "a)*", "|*"])
+def test_what_is_no_pattern_costs_something_too(pattern: str) -> None:
+    assert pattern_cost(pattern).text > 0
+
+
+def test_most_of_the_bound_is_for_the_schema() -> None:
+    # What the documents say: 30 million evaluations.
+    assert MAX_WORK == 30_000_000

@@ -1,0 +1,230 @@
+"""How much work a check is, known before it begins.
+
+The engine holds the interpreter's lock from the beginning of a check to its end: no other task,
+thread or deadline gets a turn. A peer chooses the schema and the value, so that the work, which is
+the product of both, has to be bounded by us. `_cost` bounds it for one place of the value by the
+place's depth; here each keyword has its weight, by kinds of places, and the value is counted level
+by level. What comes out is an upper bound, and most checks take a small part of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from itertools import accumulate, chain
+from operator import methodcaller
+from typing import TYPE_CHECKING, Final
+
+from ._patterns import MAX_BACKTRACKED_LENGTH
+from ._weights import KINDS, Kind, weights_of, weights_of_unusual
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from trio_mcp.types._base import JsonValue
+
+    from ._cost import Costs
+    from ._graph import Node
+
+# Evaluations of some 5 ns: 0.15 s, and for each place about what it took to parse it.
+MAX_WORK: Final = 30_000_000
+_FREE_PER_PLACE: Final = 15
+# Describing a fault does the whole work once more.
+MAX_DESCRIBED: Final = MAX_WORK // 2
+# Of our own schemas only this is bounded: some 900 numbers of more than 63 bits, that all differ.
+_MAX_COMPARING: Final = 50_000_000
+# Up to here a check takes no longer than counting the value would.
+_NEGLIGIBLE: Final = 10
+# Steps that working out the weights by level may take, once for each schema: some 0.2 s.
+_MAX_STEPS: Final = 400_000
+
+# Of subschemas, up to which it is worked out what a recursive schema that doubles costs at most.
+_MAX_RETURNING: Final = 200
+
+_MAX_DEPTH: Final = 130  # of a value; nothing deeper comes from the codec
+
+
+_members: Final = methodcaller("values")
+
+
+class _Table:
+    """Weights of one kind, worked out as deep as values have been."""
+
+    def __init__(self, levels: Iterator[int]) -> None:
+        self._levels = levels
+        self._known: list[int] = []
+
+    def at(self, depth: int) -> int:
+        while len(self._known) <= depth:
+            following = next(self._levels, None)
+            if following is None:
+                break  # the last one holds for all that is deeper
+            self._known.append(following)
+        return self._known[min(depth, len(self._known) - 1)] if self._known else 0
+
+
+def _by_level(costs: Costs, own: Mapping[Node, int], beneath: Mapping[Node, int]) -> Iterator[int]:
+    """What one place costs at most, level by level."""
+    repeated = costs.levels(remembered=False, own=own, beneath=beneath)
+    recursive = costs.returned_to
+    if not recursive or costs.size > _MAX_RETURNING:
+        yield from repeated
+        return
+    # What recursive references lead to may apply again and again; or rather, since the engine
+    # remembers what it found of arrays and objects, once to each of those around a place, and from
+    # the innermost one on as often as it is referred to.
+    last = next(costs.levels(remembered=False, own=own, roots=recursive), 0)
+    ends = {node: own.get(node, 0) + last * len(node.recursive) for node in costs.nodes}
+    once = sum(costs.levels(remembered=True, own=ends, beneath=beneath, roots=recursive))
+    besides = costs.levels(remembered=True, own=own, beneath=beneath)
+    at_most, first = 0, 0
+    while True:
+        following, further = next(repeated, None), next(besides, None)
+        if following is None and further is None:
+            return
+        at_most = at_most if following is None else following
+        first = first if further is None else further
+        yield min(at_most, first + once)
+
+
+class Work:
+    """Bounds the work of checking values against one peer's schema."""
+
+    def __init__(self, costs: Costs, nodes: list[Node]) -> None:
+        weights = {
+            node: weights_of(node.schema, is_recursive=costs.is_recursive) for node in nodes
+        }
+        self._lock = threading.Lock()
+        self._tables: dict[Kind, _Table] = {}
+        total = 0
+        for kind in KINDS:
+            own = {node: each.here[kind] for node, each in weights.items() if kind in each.here}
+            beneath = {
+                node: each.beneath[kind] for node, each in weights.items() if kind in each.beneath
+            }
+            if own or beneath:
+                total += sum(own.values()) + sum(beneath.values())
+                levels = _by_level(costs, own, beneath)
+                self._tables[kind] = _Table(accumulate(levels) if kind == "within" else levels)
+        self._max_depth = _MAX_STEPS // (costs.size * max(1, len(self._tables)))
+        self._compares = compares_items(nodes)
+        self._counts_names = any(
+            "propertyNames" in node.schema or "patternProperties" in node.schema for node in nodes
+        )
+        # As if all of it met each place; references may do that more than once.
+        has_references = any(node.dynamic or "$ref" in node.schema for node in nodes)
+        self._is_negligible = total <= _NEGLIGIBLE and not has_references
+
+    def of(self, value: JsonValue) -> int:
+        """The most work that a check of a value may be.
+
+        Returns:
+          Evaluations, without a few that each value of its size may take; more than `MAX_WORK`
+          if the schema is too big to know.
+
+        """
+        if self._is_negligible:
+            return 0
+        work = 0
+        numbers: list[int] = []
+        compared: list[tuple[int, int | None]] = []
+        sizes: list[int] = []
+        level, names = _Level([value]), list[str]()
+        while level.values and len(sizes) < _MAX_DEPTH:
+            depth = len(sizes)
+            if depth > self._max_depth:
+                return MAX_WORK + 1
+            unusual = weights_of_unusual(level.values) if level.has_numbers else []
+            counted = self._counted(level, names)
+            counted["number"] = sum(unusual)
+            following = _Level(level.children())
+            with self._lock:  # checks may run in several threads
+                work += sum(
+                    counted[kind] * table.at(depth)
+                    for kind, table in self._tables.items()
+                    if kind != "compared"
+                )
+                if "compared" in self._tables:
+                    numbers += unusual
+                    compared.append((self._tables["compared"].at(depth), level.compared()))
+            sizes.append(len(level.values))
+            names = level.names() if self._counts_names else []
+            level = following
+        for depth, (weight, within) in enumerate(compared):
+            work += weight * (sum(sizes[depth + 1 :]) if within is None else within)
+        return work + _comparing(numbers) - _FREE_PER_PLACE * sum(sizes)
+
+    def _counted(self, level: _Level, names: list[str]) -> dict[Kind, int]:
+        counted: dict[Kind, int] = {
+            "place": len(level.values) + len(names),
+            "within": len(level.values),
+            "container": len(level.objects) + len(level.arrays),
+            "plain": level.classes[int] + level.classes[float],
+        }
+        if "text" in self._tables:
+            lengths = [*level.lengths(), *map(len, names)]
+            counted["text"] = len(lengths)
+            counted["character"] = sum(lengths)
+            if "square" in self._tables:
+                short = [length for length in lengths if length <= MAX_BACKTRACKED_LENGTH]
+                counted["short"] = sum(short)
+                counted["square"] = sum(length**2 for length in short)
+        return counted
+
+
+class _Level:
+    """All that is so many levels below the top of a value."""
+
+    def __init__(self, values: list[JsonValue]) -> None:
+        self.values = values
+        self.classes = classes = Counter(map(type, values))
+        # No calls in Python here: there may be a million.
+        self.objects: list[dict[str, JsonValue]] = (
+            [v for v in values if isinstance(v, dict)] if classes[dict] else []
+        )
+        self.arrays: list[list[JsonValue]] = (
+            [v for v in values if isinstance(v, list)] if classes[list] else []
+        )
+
+    @property
+    def has_numbers(self) -> bool:
+        return bool(self.classes[int] or self.classes[float])
+
+    def children(self) -> list[JsonValue]:
+        members: Iterable[list[JsonValue]] = map(_members, self.objects)
+        return list(chain.from_iterable(chain(members, self.arrays)))
+
+    def names(self) -> list[str]:
+        return list(chain.from_iterable(self.objects))
+
+    def lengths(self) -> list[int]:
+        return [len(v) for v in self.values if isinstance(v, str)] if self.classes[str] else []
+
+    def compared(self) -> int | None:
+        """How many values there are in the arrays; None: there are others in these."""
+        items = Counter(map(type, chain.from_iterable(self.arrays)))
+        return None if items[dict] or items[list] else sum(items.values())
+
+
+def compares_items(nodes: list[Node]) -> bool:
+    """Whether a schema has the items of an array compared with each other."""
+    return any("uniqueItems" in node.schema for node in nodes)
+
+
+def compares_too_much(value: JsonValue) -> bool:
+    """Whether comparing the items of arrays may take long, although the schema is our own.
+
+    Numbers that no machine word holds have no hash, and are compared each with each.
+    """
+    numbers: list[int] = []
+    level = _Level([value])
+    for _ in range(_MAX_DEPTH):
+        numbers += weights_of_unusual(level.values) if level.has_numbers else []
+        level = _Level(level.children())
+        if not level.values:
+            break
+    return _comparing(numbers) > _MAX_COMPARING
+
+
+def _comparing(numbers: list[int]) -> int:
+    return len(numbers) * sum(numbers) // 2
