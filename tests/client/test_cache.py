@@ -4,46 +4,27 @@ import pytest
 import trio
 import trio.testing
 
-from trio_mcp.client._cache import ResponseCache
 from trio_mcp.client._cache_store import (
     MAX_TTL_MS,
-    CacheConfig,
     CacheEntry,
     CacheKey,
     InMemoryResponseCacheStore,
 )
+from trio_mcp.client._copy import copied
 from trio_mcp.errors import ConnectionLost, MCPError
-from trio_mcp.types import InputRequiredResult, ListToolsResult, ReadResourceResult
-from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN
+from trio_mcp.types import (
+    Icon,
+    InputRequiredResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    ReadResourceResult,
+    Tool,
+)
+from trio_mcp.types._revisions import LATEST_HANDSHAKE
 
-
-class Asked:
-    """A server's answers, counted."""
-
-    def __init__(self, ttl_ms=1000, scope="public", delay=0, kind=ListToolsResult):
-        self.count = 0
-        self.ttl_ms, self.scope, self.delay, self.kind = ttl_ms, scope, delay, kind
-        self.failures = []
-
-    async def __call__(self):
-        self.count += 1
-        await trio.sleep(self.delay)
-        if self.failures:
-            raise self.failures.pop(0)
-        hint = {"ttl_ms": self.ttl_ms, "cache_scope": self.scope}
-        if self.kind is ReadResourceResult:
-            return ReadResourceResult(contents=[], **hint)
-        return ListToolsResult(tools=[], **hint)
-
-
-def cache(**config):
-    return ResponseCache(CacheConfig(clock=trio.current_time, **config))
-
-
-async def fetch(
-    kept, ask, params=None, *, mode="use", method="tools/list", revision=LATEST_MODERN
-):
-    return await kept.fetch(method, params or {}, revision, mode, ask)
+from ._caching import Asked, cache, fetch
 
 
 @pytest.mark.req("R-299", "R-303")
@@ -51,9 +32,9 @@ async def test_a_result_is_fresh_until_its_time_has_passed(autojump_clock):
     kept, ask = cache(), Asked(ttl_ms=1000)
     first = await fetch(kept, ask)
     await trio.sleep(0.9)
-    assert await fetch(kept, ask) is first
+    assert await fetch(kept, ask) == first
     await trio.sleep(0.2)
-    assert await fetch(kept, ask) is not first
+    assert await fetch(kept, ask) != first
     assert ask.count == 2
 
 
@@ -100,11 +81,11 @@ async def test_older_servers_say_nothing_so_the_client_may(autojump_clock):
 async def test_modes(autojump_clock):
     kept, ask = cache(), Asked()
     first = await fetch(kept, ask)
-    assert await fetch(kept, ask, mode="bypass") is not first
-    assert await fetch(kept, ask) is first
+    assert await fetch(kept, ask, mode="bypass") != first
+    assert await fetch(kept, ask) == first
     renewed = await fetch(kept, ask, mode="refresh")
-    assert renewed is not first
-    assert await fetch(kept, ask) is renewed
+    assert renewed != first
+    assert await fetch(kept, ask) == renewed
     assert ask.count == 3
 
 
@@ -122,24 +103,24 @@ async def test_a_question_is_not_kept(autojump_clock):
 
 
 @pytest.mark.parametrize(
-    ("notification", "method"),
+    ("notification", "method", "kind"),
     [
-        ("notifications/tools/list_changed", "tools/list"),
-        ("notifications/prompts/list_changed", "prompts/list"),
-        ("notifications/resources/list_changed", "resources/list"),
-        ("notifications/resources/list_changed", "resources/templates/list"),
+        ("tools", "tools/list", ListToolsResult),
+        ("prompts", "prompts/list", ListPromptsResult),
+        ("resources", "resources/list", ListResourcesResult),
+        ("resources", "resources/templates/list", ListResourceTemplatesResult),
     ],
 )
 async def test_a_changed_list_is_stale_at_once_with_all_its_pages(
-    autojump_clock, notification, method
+    autojump_clock, notification, method, kind
 ):
-    kept, ask = cache(), Asked()
+    kept, ask = cache(), Asked(kind=kind)
     await fetch(kept, ask, method=method)
     await fetch(kept, ask, {"cursor": "a"}, method=method)
     kept.notified("notifications/other", {})
     await fetch(kept, ask, method=method)
     assert ask.count == 2
-    kept.notified(notification, {})
+    kept.notified(f"notifications/{notification}/list_changed", {})
     await fetch(kept, ask, method=method)
     await fetch(kept, ask, {"cursor": "a"}, method=method)
     assert ask.count == 4
@@ -167,6 +148,50 @@ async def test_what_changes_while_it_is_asked_for_is_not_kept(autojump_clock):
     assert ask.count == 2
 
 
+@pytest.mark.req("R-307")
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda kept: kept.notified("notifications/tools/list_changed", {}),
+        lambda kept: kept.forget_pages("tools/list"),
+        lambda kept: kept.forget_all(),
+    ],
+)
+async def test_who_comes_after_a_change_does_not_wait_for_what_was_asked_before(
+    autojump_clock, change
+):
+    kept, ask, early, late = cache(), Asked(delay=1), [], []
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(gather, kept, ask, 3, early)
+        await trio.sleep(0.5)
+        change(kept)
+        nursery.start_soon(gather, kept, ask, 3, late)
+        await trio.sleep(0.7)
+        # Those that were asked for before have landed; others still join the newer one.
+        nursery.start_soon(gather, kept, ask, 3, late)
+    assert [each.meta["n"] for each in early] == [1] * 3
+    assert [each.meta["n"] for each in late] == [2] * 6
+    assert (await fetch(kept, ask)).meta["n"] == 2
+    assert trio.current_time() == pytest.approx(1.5)
+
+
+async def test_a_change_while_the_store_looks_up_makes_what_it_finds_stale(autojump_clock):
+    class Slow(InMemoryResponseCacheStore):
+        async def get(self, key):
+            entry = await super().get(key)
+            await trio.sleep(0.2)
+            return entry
+
+    kept, ask = cache(store=Slow()), Asked(ttl_ms=5000)
+    await fetch(kept, ask)
+    async with trio.open_nursery() as nursery:
+        results = []
+        nursery.start_soon(gather, kept, ask, 1, results)
+        await trio.sleep(0.1)
+        kept.notified("notifications/tools/list_changed", {})
+    assert results[0].meta["n"] == 2
+
+
 async def test_an_invalid_cursor_makes_all_pages_stale(autojump_clock):
     kept, ask = cache(), Asked()
     await fetch(kept, ask)
@@ -178,15 +203,109 @@ async def test_an_invalid_cursor_makes_all_pages_stale(autojump_clock):
 async def test_a_flood_of_changes_takes_bounded_memory_and_trusts_nothing(
     autojump_clock, monkeypatch
 ):
-    monkeypatch.setattr("trio_mcp.client._cache.MAX_REMEMBERED", 10)
+    monkeypatch.setattr("trio_mcp.client._cache_changes.MAX_REMEMBERED", 10)
     kept, ask = cache(), Asked()
     await fetch(kept, ask)
     for n in range(25):
         kept.notified("notifications/resources/updated", {"uri": f"x://{n}"})
-    assert len(kept._changes) <= 10
+    assert len(kept._changes._counts) <= 10
     await fetch(kept, ask)
     await fetch(kept, ask)
     assert ask.count == 2
+
+
+@pytest.mark.parametrize("changed", [False, True])
+async def test_ever_new_uris_take_bounded_memory(autojump_clock, monkeypatch, changed):
+    monkeypatch.setattr("trio_mcp.client._cache_changes.MAX_REMEMBERED", 10)
+    kept, ask = cache(), Asked(kind=ReadResourceResult)
+    if changed:
+        kept.forget_all()
+    for n in range(25):
+        await fetch(kept, ask, {"uri": f"x://{n}"}, method="resources/read")
+    assert len(kept._changes._written_at) == (10 if changed else 0)
+    # What is still remembered, and all where nothing has changed, is served.
+    for n in range(15 if changed else 0, 25):
+        await fetch(kept, ask, {"uri": f"x://{n}"}, method="resources/read")
+    assert ask.count == 25
+    await fetch(kept, ask, {"uri": "x://3"}, method="resources/read")
+    assert ask.count == (26 if changed else 25)
+
+
+@pytest.mark.parametrize(("before", "after"), [("private", "public"), ("public", "private")])
+async def test_a_result_supersedes_one_that_was_for_others(autojump_clock, before, after):
+    kept, ask = cache(), Asked(scope=before)
+    await fetch(kept, ask)
+    ask.scope = after
+    await fetch(kept, ask, mode="refresh")
+    assert (await fetch(kept, ask)).meta["n"] == 2
+
+
+async def test_a_result_that_nobody_may_keep_supersedes_one_that_was_kept(autojump_clock):
+    kept, ask = cache(), Asked()
+    await fetch(kept, ask)
+    ask.ttl_ms = 0
+    await fetch(kept, ask, mode="refresh")
+    assert (await fetch(kept, ask)).meta["n"] == 3
+
+
+# Whose they are
+
+
+async def test_what_many_get_is_each_ones_own(autojump_clock):
+    async def ask():
+        await trio.sleep(1)
+        schema = {"type": "object", "properties": {"a": {"enum": [1]}}}
+        tool = Tool(name="a", input_schema=schema, icons=[Icon(src="x:", sizes=["1x1"])])
+        return ListToolsResult(tools=[tool], meta={}, ttl_ms=10_000, cache_scope="public")
+
+    kept, whole, seen = cache(), await ask(), []
+
+    async def spoil():
+        result = await fetch(kept, ask)
+        seen.append(result == whole)
+        result.tools[0].input_schema["properties"]["a"]["enum"].append(2)
+        result.tools[0].icons[0].sizes.clear()
+        result.tools[0].extra["x"] = result.meta["x"] = 1
+        result.tools.clear()
+
+    for _ in range(2):
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(spoil)
+    await spoil()
+    assert seen == [True] * 7
+    assert trio.current_time() == pytest.approx(2)
+
+
+async def test_a_kept_result_is_of_the_same_kind_whatever_its_values_are():
+    class Text(str):
+        __slots__ = ()
+
+    whole = ListToolsResult(tools=[], meta={"a": Text("b"), "c": (1, [2]), "d": 1.5, "e": None})
+    copy = copied(whole)
+    assert copy == whole
+    assert type(copy.meta["a"]) is Text
+    assert copy.meta["c"][1] is not whole.meta["c"][1]
+
+
+async def test_a_question_is_for_the_one_who_asked(autojump_clock):
+    kept, asked, states = cache(), [], []
+
+    async def ask():
+        asked.append(len(asked))
+        state = str(asked[-1])
+        await trio.sleep(1)
+        return InputRequiredResult(request_state=state)
+
+    async def one():
+        result = await fetch(kept, ask, {"uri": "x://y"}, method="resources/read")
+        states.append(result.request_state)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(one)
+    assert sorted(states) == ["0", "1", "2"]
+    assert trio.current_time() == pytest.approx(2)
 
 
 # Many at once
@@ -208,7 +327,7 @@ async def test_many_who_want_the_same_ask_once(autojump_clock):
     kept, ask, results = cache(), Asked(delay=1), []
     await gather(kept, ask, 20, results)
     assert ask.count == 1
-    assert len({id(each) for each in results}) == 1
+    assert [each.meta for each in results] == [{"n": 1}] * 20
 
 
 async def test_what_nobody_may_keep_is_asked_for_by_each_side_by_side(autojump_clock):
@@ -236,7 +355,7 @@ async def test_when_the_one_who_asks_is_cancelled_another_takes_over(autojump_cl
         await trio.sleep(5)
         scope.cancel()
     assert ask.count == 2
-    assert len({id(each) for each in results}) == 1
+    assert [each.meta for each in results] == [{"n": 2}] * 3
     assert trio.current_time() == pytest.approx(15)
 
 

@@ -16,7 +16,10 @@ import attrs
 import trio
 
 from trio_mcp.types import InputRequiredResult
+from trio_mcp.types._methods import METHODS
 
+from ._cache_changes import Changes
+from ._cache_guard import GuardedStore
 from ._cache_store import (
     MAX_TTL_MS,
     CacheConfig,
@@ -25,6 +28,7 @@ from ._cache_store import (
     CacheMode,
     InMemoryResponseCacheStore,
 )
+from ._copy import copied
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
 
-    from ._cache_store import ResponseCacheStore
+    from ._cache_changes import Group
 
 # What a notification makes stale: the methods whose results it speaks of.
 _STALE_BY: Final = {
@@ -41,18 +45,26 @@ _STALE_BY: Final = {
     "notifications/resources/list_changed": ("resources/list", "resources/templates/list"),
 }
 
-MAX_REMEMBERED: Final = 10_000
-"""URIs whose changes, and requests whose results nobody may keep, are remembered singly."""
+MAX_UNCACHEABLE: Final = 10_000
+"""Requests whose results nobody may keep are remembered, up to this many."""
 
 
 @attrs.define(eq=False)
 class _Flight:
-    """A request under way that others wait for."""
+    """A request under way that others wait for, unless what it asks for has changed since.
 
+    Attributes:
+      count: Of the changes, when it was asked.
+      result: What came, as nobody can change it; None if nothing may be shared.
+      is_single: Something came, and is only for the one who asked.
+
+    """
+
+    count: int
     landed: trio.Event = attrs.field(factory=trio.Event)
     result: Any = None
     error: Exception | None = None
-    shareable: bool = False
+    is_single: bool = False
 
 
 @attrs.frozen(eq=False)
@@ -61,6 +73,7 @@ class _Question:
 
     method: str
     params_key: str
+    group: Group
     revision: Revision
     ask: Callable[[], Awaitable[Any]]
 
@@ -69,18 +82,24 @@ class _Question:
         return self.method, self.params_key
 
 
+@attrs.frozen(eq=False)
+class _Answer:
+    """What came, and a copy to keep for a time, unless nobody may."""
+
+    result: Any
+    count: int
+    kept: Any = None
+    ttl_ms: int = 0
+
+
 class ResponseCache:
-    """The results that one client keeps."""
+    """The results that one client keeps. Whoever gets one may change it: it is a copy."""
 
     def __init__(self, config: CacheConfig) -> None:
         self._config = config
-        self._store: ResponseCacheStore = config.store or InMemoryResponseCacheStore()
+        self._store = GuardedStore(config.store or InMemoryResponseCacheStore())
         self._target = config.target_id or secrets.token_hex(8)
-        # How often what a group of keys stands for has changed, and at which count a key was
-        # written: an entry of an earlier count is stale, whoever wrote it.
-        self._changes: dict[tuple[str, str], int] = {}
-        self._all_changed = 0
-        self._written_at: dict[CacheKey, int] = {}
+        self._changes = Changes()
         self._flights: dict[tuple[str, str], _Flight] = {}
         self._uncacheable: set[tuple[str, str]] = set()
 
@@ -95,128 +114,144 @@ class ResponseCache:
         """Return a fresh result: a kept one, or what asking gives.
 
         Many who want the same at the same time ask once; if the one who asks is cancelled,
-        another takes over.
+        another takes over. Who comes after a change does not wait for what was asked before.
         """
         if mode == "bypass":
             return await ask()
         params_key = json.dumps(params, sort_keys=True) if params else ""
-        question = _Question(method, params_key, revision, ask)
+        question = _Question(method, params_key, _group(method, params), revision, ask)
         if mode == "refresh":
-            return await self._ask_and_keep(question)
+            return await self._refresh(question)
         while True:
-            entry = await self._read(question)
-            if entry is not None:
-                return entry.value
+            kept = await self._read(question)
+            if kept is not None:
+                return copied(kept)
             flight = self._flights.get(question.subject)
-            if flight is None:
+            if flight is None or flight.count != self._changes.count(question.group):
                 return await self._fly(question)
             await flight.landed.wait()
             if flight.error is not None:
                 # Each who waited raises an error of their own.
                 raise copy.copy(flight.error)
-            if flight.shareable:
-                return flight.result
-            if question.subject in self._uncacheable:
+            if flight.result is not None:
+                return copied(flight.result)
+            if flight.is_single:
                 return await self._ask_and_keep(question)
+
+    async def _refresh(self, question: _Question) -> Any:
+        result = await self._ask_and_keep(question)
+        if question.subject in self._uncacheable:
+            # What was kept of it before has been superseded.
+            self._changes.happened(question.group)
+        return result
 
     async def _fly(self, question: _Question) -> Any:
         subject = question.subject
         if subject in self._uncacheable:
             # Its server has called it stale at once: nobody may share it.
             return await self._ask_and_keep(question)
-        flight = self._flights[subject] = _Flight()
+        flight = self._flights[subject] = _Flight(self._changes.count(question.group))
         try:
-            result = await self._ask_and_keep(question)
-            flight.result = result
-            flight.shareable = subject not in self._uncacheable
+            answer = await self._ask(question)
+            flight.result, flight.is_single = answer.kept, answer.kept is None
+            await self._keep(question, answer)
         except Exception as exc:
             flight.error = exc
             raise
         finally:
             # A cancelled one lands empty, and the first who waits takes over.
-            del self._flights[subject]
+            if self._flights.get(subject) is flight:
+                del self._flights[subject]
             flight.landed.set()
             # The traceback of its error holds this frame, which must not hold it in turn.
             del flight
-        return result
+        return answer.result
 
     async def _ask_and_keep(self, question: _Question) -> Any:
-        subject, revision = question.subject, question.revision
-        group = self._group(*subject)
-        changes = self._count(group)
-        result = await question.ask()
-        if isinstance(result, InputRequiredResult):
-            return result
-        ttl_ms = result.ttl_ms if revision.has_cache_hints else self._config.default_ttl_ms
-        if ttl_ms <= 0:
-            if len(self._uncacheable) >= MAX_REMEMBERED:
-                self._uncacheable.clear()
-            self._uncacheable.add(subject)
-            return result
-        self._uncacheable.discard(subject)
-        if self._count(group) == changes:
-            public = revision.has_cache_hints and result.cache_scope == "public"
-            key = self._key(question, public=public)
-            self._written_at[key] = changes
-            expires_at = self._config.clock() + min(ttl_ms, MAX_TTL_MS) / 1000
-            entry = CacheEntry(result, "public" if public else "private", expires_at)
-            await self._store.set(key, entry)
-        return result
+        answer = await self._ask(question)
+        await self._keep(question, answer)
+        return answer.result
 
-    async def _read(self, question: _Question) -> CacheEntry | None:
-        changes = self._count(self._group(*question.subject))
-        for public in (False, True):
-            key = self._key(question, public=public)
-            entry = await self._store.get(key)
-            if entry is None or (public and entry.scope != "public"):
-                continue
-            expired = entry.expires_at is not None and self._config.clock() >= entry.expires_at
-            if expired or self._written_at.get(key, 0) != changes:
-                await self._store.delete(key)
-                continue
-            return entry
-        return None
+    async def _ask(self, question: _Question) -> _Answer:
+        count = self._changes.count(question.group)
+        result = await question.ask()
+        ttl_ms = self._ttl_of(result, question)
+        # The one who asked may change what they get, before anybody else gets it.
+        return _Answer(result, count, copied(result) if ttl_ms > 0 else None, ttl_ms)
+
+    def _ttl_of(self, result: Any, question: _Question) -> int:
+        if isinstance(result, InputRequiredResult):
+            return 0
+        ttl_ms: int = self._config.default_ttl_ms
+        if question.revision.has_cache_hints:
+            ttl_ms = result.ttl_ms
+        if ttl_ms > 0:
+            self._uncacheable.discard(question.subject)
+            return min(ttl_ms, MAX_TTL_MS)
+        if len(self._uncacheable) >= MAX_UNCACHEABLE:
+            self._uncacheable.clear()
+        self._uncacheable.add(question.subject)
+        return 0
+
+    async def _keep(self, question: _Question, answer: _Answer) -> None:
+        value, count = answer.kept, answer.count
+        if value is None or self._changes.count(question.group) != count:
+            return
+        public = question.revision.has_cache_hints and value.cache_scope == "public"
+        key, other = (self._key(question, public=each) for each in (public, not public))
+        expires_at = self._config.clock() + answer.ttl_ms / 1000
+        entry = CacheEntry(value, "public" if public else "private", expires_at)
+        kept = False
+        try:
+            kept = await self._store.keep(key, entry, instead_of=other)
+        finally:
+            if kept:
+                self._changes.wrote(key, count)
+            else:
+                # The store may hold what came before, which is not to come back.
+                self._changes.happened(question.group)
+
+    async def _read(self, question: _Question) -> Any:
+        changes, group = self._changes, question.group
+        count = changes.count(group)
+        private, public = (self._key(question, public=each) for each in (False, True))
+
+        def is_fresh(key: CacheKey, entry: CacheEntry) -> bool:
+            if key is public and entry.scope != "public":
+                return False
+            if entry.expires_at is not None and self._config.clock() >= entry.expires_at:
+                return False
+            if not isinstance(entry.value, METHODS[question.method].result_type()):
+                raise TypeError(f"get: expected a result of {question.method}, got {entry!r:.80}")
+            # Both: it may have changed, and been written anew, while the store looked it up.
+            return changes.is_current(key, group) and changes.count(group) == count
+
+        entry = await self._store.find((private, public), is_fresh)
+        return None if entry is None else entry.value
 
     def notified(self, method: str, params: JsonObject) -> None:
         """Make stale what a notification speaks of. Called before anybody else sees it."""
         if method == "notifications/resources/updated":
-            self._change(("resources/read", str(params.get("uri"))))
+            self._changes.happened(_group("resources/read", params))
             return
         for changed in _STALE_BY.get(method, ()):
-            self._change((changed, ""))
+            self._changes.happened((changed, ""))
 
     def forget_pages(self, method: str) -> None:
         """An invalid cursor makes all pages of its list stale (caching, pagination)."""
-        self._change((method, ""))
+        self._changes.happened((method, ""))
 
     def forget_all(self) -> None:
         """Make everything stale that was kept so far."""
-        self._all_changed = max((self._all_changed, *self._changes.values())) + 1
-        self._changes.clear()
-        self._written_at.clear()
-
-    def _change(self, group: tuple[str, str]) -> None:
-        if len(self._changes) >= MAX_REMEMBERED:
-            # A server that tells of ever new URIs: forget which changed, and trust nothing.
-            self.forget_all()
-        self._changes[group] = self._count(group) + 1
-        for key in [key for key in self._written_at if self._group_of(key) == group]:
-            del self._written_at[key]
-
-    def _count(self, group: tuple[str, str]) -> int:
-        return self._changes.get(group, self._all_changed)
-
-    def _group(self, method: str, params_key: str) -> tuple[str, str]:
-        # All pages of a list are stale together; contents by their URI.
-        if method != "resources/read":
-            return method, ""
-        return method, str(json.loads(params_key).get("uri"))
-
-    def _group_of(self, key: CacheKey) -> tuple[str, str]:
-        return self._group(key.method, key.params_key)
+        self._changes.everywhere()
 
     def _key(self, question: _Question, *, public: bool) -> CacheKey:
         user = "" if public and self._config.share_public else self._config.partition
         kind = "public" if public else "private"
         partition = json.dumps([self._target, question.revision.version, kind, user])
         return CacheKey(question.method, question.params_key, partition)
+
+
+def _group(method: str, params: JsonObject) -> Group:
+    # All pages of a list are stale together; contents by their URI.
+    return (method, str(params.get("uri")) if method == "resources/read" else "")

@@ -65,7 +65,9 @@ class CacheEntry:
 class ResponseCacheStore(Protocol):
     """Keeps entries; several clients may share one.
 
-    A store may forget anything at any time. It need not look at `CacheEntry.expires_at`.
+    A store may forget anything at any time. It need not look at `CacheEntry.expires_at`. It must
+    not change the results it keeps, and it must be cancellable: what one call needs of it may take
+    a second; one that takes longer, or raises, is done without, which is logged.
     """
 
     async def get(self, key: CacheKey) -> CacheEntry | None:
