@@ -320,6 +320,10 @@ async def test_completions(mode: str, caplog: pytest.LogCaptureFixture) -> None:
                 raise MCPError(INVALID_PARAMS, "no such argument")
         return None
 
+    @mcp.prompt()
+    def p(many: str, some: str, none: str, fail: str, refuse: str) -> str:
+        return "never rendered"
+
     ref = PromptReference(name="p")
     async with Client(mcp, mode=mode) as client:
         assert client.server_capabilities.completions is not None
@@ -334,6 +338,84 @@ async def test_completions(mode: str, caplog: pytest.LogCaptureFixture) -> None:
     assert (failed.code, failed.message) == (INTERNAL_ERROR, "Error completing argument fail")
     assert (refused.code, refused.message) == (INVALID_PARAMS, "no such argument")
     assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
+
+
+@pytest.mark.req("R-316")
+@both_eras
+@pytest.mark.parametrize(
+    ("ref", "argument", "said"),
+    [
+        (PromptReference(name="nobody"), "city", "Unknown prompt: nobody"),
+        (PromptReference(name="trip"), "town", "Unknown argument of prompt trip: town"),
+        (
+            ResourceTemplateReference(uri="x://{nobody}"),
+            "city",
+            "Unknown resource or template: x://{nobody}",
+        ),
+        (
+            ResourceTemplateReference(uri="map://{city}"),
+            "town",
+            "Unknown argument of resource map://{city}: town",
+        ),
+        (
+            ResourceTemplateReference(uri="map://Oslo"),
+            "town",
+            "Unknown argument of resource map://Oslo: town",
+        ),
+        (
+            ResourceTemplateReference(uri="world://all"),
+            "city",
+            "Unknown argument of resource world://all: city",
+        ),
+    ],
+)
+async def test_what_is_not_there_is_not_completed(
+    mode: str, ref: PromptReference | ResourceTemplateReference, argument: str, said: str
+) -> None:
+    mcp, asked = completing_server()
+    async with Client(mcp, mode=mode) as client:
+        refused = await error_of(client.complete(ref, {"name": argument, "value": "O"}))
+    assert (refused.code, refused.message, asked) == (INVALID_PARAMS, said, [])
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        PromptReference(name="trip"),
+        ResourceTemplateReference(uri="map://{city}"),
+        ResourceTemplateReference(uri="map://O"),
+    ],
+)
+async def test_what_is_there_is_completed(
+    ref: PromptReference | ResourceTemplateReference,
+) -> None:
+    mcp, asked = completing_server()
+    async with Client(mcp) as client:
+        found = await client.complete(ref, {"name": "city", "value": "O"})
+    assert (found.completion.values, asked) == (["Oslo"], ["city"])
+
+
+def completing_server() -> tuple[MCPServer, list[str]]:
+    mcp, asked = MCPServer(), []
+
+    @mcp.prompt()
+    def trip(city: str) -> str:
+        return city
+
+    @mcp.resource("map://{city}")
+    def city_map(city: str) -> str:
+        return city
+
+    @mcp.resource("world://all")
+    def world() -> str:
+        return "round"
+
+    @mcp.completion()
+    async def complete(_ref: Any, argument: CompletionArgument, _context: Any) -> list[str]:
+        asked.append(argument.name)
+        return ["Oslo"]
+
+    return mcp, asked
 
 
 # Capabilities, pages, caching

@@ -12,7 +12,7 @@ import trio
 
 from trio_mcp.client import Client
 from trio_mcp.mcpserver import Context, Image, MCPServer
-from trio_mcp.types import PromptReference
+from trio_mcp.types import ResourceTemplateReference
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default="unset")
 
@@ -50,13 +50,14 @@ async def test_plain_functions_hold_up_nobody_and_run_side_by_side():
     assert answers == ["the caller's"] * 10
 
 
-ARGUMENT = {"name": "a", "value": ""}
+TEMPLATE = ResourceTemplateReference(uri="work://by/{name}")
+ARGUMENT = {"name": "name", "value": ""}
 KINDS = {
     "tool": lambda client: client.call_tool("work"),
     "resource": lambda client: client.read_resource("work://fixed"),
     "template": lambda client: client.read_resource("work://by/name"),
     "prompt": lambda client: client.get_prompt("work"),
-    "completion": lambda client: client.complete(PromptReference(name="work"), ARGUMENT),
+    "completion": lambda client: client.complete(TEMPLATE, ARGUMENT),
 }
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from trio_mcp._checks import check_callable
-from trio_mcp.types import CompleteRequestParams, CompleteResult, Completion
+from trio_mcp.errors import MCPError
+from trio_mcp.types import (
+    INVALID_PARAMS,
+    CompleteRequestParams,
+    CompleteResult,
+    Completion,
+    PromptReference,
+)
 
 from ._answers import completion_failure, is_answer
 from ._serving_base import CallableT, ServingBase
@@ -16,12 +23,21 @@ if TYPE_CHECKING:
 
     from trio_mcp.server import ServerRequestContext
 
+    from ._prompts import Prompt
+    from ._registry import Registry
+    from ._resource_template import ResourceTemplate
+    from ._resources import Resource
+
 MAX_VALUES: Final = 100
 """How many values an answer may hold (schema of `CompleteResult`)."""
 
 
 class ServesCompletions(ServingBase[LifespanResultT]):
     """One function that knows what may come next."""
+
+    _prompts: Registry[Prompt]
+    _resources: Registry[Resource]
+    _templates: Registry[ResourceTemplate]
 
     @overload
     def completion(self, fn: CallableT) -> CallableT: ...
@@ -37,8 +53,9 @@ class ServesCompletions(ServingBase[LifespanResultT]):
         It is called with the `PromptReference` or `ResourceTemplateReference`, the
         `CompletionArgument` that is being typed, and the `CompletionContext` with the arguments
         known so far, or None. It returns a `Completion`, a list of values, or None for nothing.
-        Only the first 100 values are sent. ``@mcp.completion`` does the same as
-        ``@mcp.completion()``.
+        Only the first 100 values are sent. It is called for prompts and templates of this
+        server and their arguments alone; the client of another one is answered -32602.
+        ``@mcp.completion`` does the same as ``@mcp.completion()``.
         """
 
         def decorate(fn: CallableT) -> CallableT:
@@ -47,6 +64,7 @@ class ServesCompletions(ServingBase[LifespanResultT]):
             async def handle(
                 ctx: ServerRequestContext[Any, Any], params: CompleteRequestParams
             ) -> CompleteResult:
+                self._check_completable(params)
                 arguments = (params.ref, params.argument, params.context)
                 try:
                     found = await self.workers.call(fn, *arguments)
@@ -63,6 +81,36 @@ class ServesCompletions(ServingBase[LifespanResultT]):
             return fn
 
         return decorate if fn is None else decorate(fn)
+
+    # Completion, error handling: a prompt, a reference or an argument that is not there.
+
+    def _check_completable(self, params: CompleteRequestParams) -> None:
+        if isinstance(params.ref, PromptReference):
+            known = self._arguments_of_prompt(params.ref.name)
+            whose = f"prompt {params.ref.name}"
+        else:
+            known = self._variables_of(params.ref.uri)
+            whose = f"resource {params.ref.uri}"
+        if params.argument.name not in known:
+            raise MCPError(INVALID_PARAMS, f"Unknown argument of {whose}: {params.argument.name}")
+
+    def _arguments_of_prompt(self, name: str) -> list[str]:
+        prompt = self._prompts.get(name)
+        if prompt is None:
+            raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}")
+        return [argument.name for argument in prompt.arguments]
+
+    def _variables_of(self, uri: str) -> list[str]:
+        # "The URI or URI template of the resource."
+        template = self._templates.get(uri)
+        if template is not None:
+            return template.parsed_template.variable_names
+        if self._resources.get(uri) is not None:
+            return []
+        for each in self._templates.items():
+            if each.parsed_template.match(uri) is not None:
+                return each.parsed_template.variable_names
+        raise MCPError(INVALID_PARAMS, f"Unknown resource or template: {uri}")
 
 
 def _completion_of(found: Any) -> Completion:
