@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 
 import pytest
 import trio
@@ -13,6 +14,7 @@ from trio_mcp.client import Client, NotificationBinding, ResultClaim, ToolsListC
 from trio_mcp.errors import MCPError
 from trio_mcp.mcpserver import Context, MCPServer
 from trio_mcp.server import Server
+from trio_mcp.testing import open_client
 from trio_mcp.types import (
     CallToolResult,
     CreateMessageRequest,
@@ -24,6 +26,7 @@ from trio_mcp.types import (
     InputRequiredResult,
     ListRootsRequest,
     ListRootsResult,
+    ListToolsResult,
     SamplingMessage,
     TextContent,
 )
@@ -55,7 +58,10 @@ def asking(question):
             return InputRequiredResult(input_requests={"q": question})
         return CallToolResult(content=[TextContent(text="answered")])
 
-    return Server("asking", on_call_tool=call)
+    async def list_tools(ctx, params):
+        return ListToolsResult(tools=[])
+
+    return Server("asking", on_call_tool=call, on_list_tools=list_tools)
 
 
 @ASKED
@@ -92,6 +98,75 @@ async def test_a_server_that_waits_hears_of_an_internal_error(caplog, callback):
         # Nothing of that has harmed the connection.
         await client.send_ping()
     assert f"{callback}: expected an async function" in caplog.text
+
+
+MISFITS = {
+    "sampling_callback": (42, "Hi", None, {"role": "assistant"}, ElicitResult(action="decline")),
+    "elicitation_callback": (42, "accept", None, {"action": "accept"}, ListRootsResult(roots=[])),
+    "list_roots_callback": (42, "file:///", None, [], {"roots": []}, SAID),
+}
+
+
+@pytest.mark.parametrize(
+    ("callback", "answer"),
+    [(callback, each) for callback, answers in MISFITS.items() for each in answers],
+)
+@pytest.mark.parametrize("road", ["direct", "memory", "text", "lines"])
+async def test_an_answer_of_another_kind_is_named_and_harms_nothing_else(
+    caplog, road, callback, answer
+):
+    async def give(*_):
+        return answer
+
+    mistake = (
+        f"the answer of {callback}: expected {type(QUESTIONS[callback][1]).__name__} or "
+        f"(.* or )?ErrorData, got {type(answer).__name__}"
+    )
+    server = asking(QUESTIONS[callback][0])
+    async with open_client(server, road, **{callback: give}) as client:
+        with pytest.raises(TypeError, match=f"^{mistake}$"):
+            await client.call_tool("x")
+        await client.list_tools()
+    assert caplog.text == ""
+    async with open_client(server, road, mode="legacy", **{callback: give}) as client:
+        with pytest.raises(MCPError, match=r"^Internal server error$") as caught:
+            await client.call_tool("x")
+        assert caught.value.code == -32603
+        await client.list_tools()
+    assert re.search(mistake, caplog.text)
+
+
+@pytest.mark.parametrize(
+    ("callback", "answer", "place"),
+    [
+        ("sampling_callback", SAID.evolve(content="Hi"), "content"),
+        ("sampling_callback", SAID.evolve(model=None), "model"),
+        ("elicitation_callback", ElicitResult(action=5), "action"),
+        ("elicitation_callback", ElicitResult(action="accept", content=["x"]), "content"),
+        (
+            "list_roots_callback",
+            ListRootsResult(roots=["file:///"]),
+            r"roots.*\[0\]: expected Root",
+        ),
+        ("list_roots_callback", ListRootsResult(roots=None), r"roots.*: expected a list of Root"),
+    ],
+)
+@pytest.mark.parametrize("road", ["direct", "memory", "text", "lines"])
+async def test_so_is_what_is_wrong_inside_of_an_answer(caplog, road, callback, answer, place):
+    async def give(*_):
+        return answer
+
+    server = asking(QUESTIONS[callback][0])
+    async with open_client(server, road, **{callback: give}) as client:
+        with pytest.raises((TypeError, ValueError), match=place):
+            await client.call_tool("x")
+        await client.list_tools()
+    assert caplog.text == ""
+    async with open_client(server, road, mode="legacy", **{callback: give}) as client:
+        with pytest.raises(MCPError, match=r"^Internal server error$"):
+            await client.call_tool("x")
+        await client.list_tools()
+    assert re.search(place, caplog.text)
 
 
 @BOTH_ERAS

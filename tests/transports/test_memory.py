@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import functools
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
@@ -64,6 +64,13 @@ async def test_neither_side_can_change_the_others_data(as_text: bool) -> None:
     assert response.result == {"inner": [1]}
     assert isinstance(error, JSONRPCError)
     assert error.error.data == {"inner": [1]}
+
+
+@pytest.mark.parametrize("result", [42, None, [{}]])
+async def test_a_result_that_is_no_object_is_refused(result: Any) -> None:
+    left, _right = open_memory_channel_pair()
+    with pytest.raises(TypeError, match=r"^message\.result: expected a JSON object, got "):
+        await left.send([JSONRPCResponse(id=1, result=result)])
 
 
 async def test_what_json_cannot_say_is_refused_whole() -> None:

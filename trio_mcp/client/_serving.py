@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from trio_mcp._checks import awaited
-from trio_mcp._codec import DecodeError, decode, encode
+from trio_mcp._checks import awaited, check_items, check_kind
+from trio_mcp._codec import DecodeError, decode, encode, excerpt
 from trio_mcp._protocol._ladder import Accepted
 from trio_mcp._protocol._refusals import invalid_params, method_not_found
 from trio_mcp._protocol._sampling_turns import check_tool_turns
@@ -114,7 +114,7 @@ class ClientServing(Serving):
             logger.warning(
                 "The server sent the request %s, which protocol version %s does not allow; "
                 "it was dropped",
-                exchange.method,
+                excerpt(exchange.method),
                 revision.version,
             )
             return False
@@ -154,19 +154,24 @@ class ClientServing(Serving):
 
         Raises:
           MCPError: if there is no callback for it, or it asks for more than was declared.
+          TypeError: if the callback is no async function, or its answer is of another kind.
+          ValueError: if a root is no URI of a file.
 
         """
         callback = self._callback(method)
         answer: InputResponse | ErrorData
+        given: object
         if method == "roots/list":
-            answer = _checked_roots(await awaited("list_roots_callback", callback(context)))
+            given = await awaited("list_roots_callback", callback(context))
+            answer = _checked_roots(_of_kind(method, given))
         elif method == "sampling/createMessage":
             self._check_sampling(params)
-            answer = await awaited("sampling_callback", callback(context, params))
+            given = await awaited("sampling_callback", callback(context, params))
+            answer = _of_kind(method, given)
         else:
             self._check_elicitation(params)
-            filled = await awaited("elicitation_callback", callback(context, params))
-            answer = with_defaults(params, filled)
+            given = await awaited("elicitation_callback", callback(context, params))
+            answer = with_defaults(params, _of_kind(method, given))
         return answer
 
     def _callback(self, method: str) -> Callable[..., Awaitable[Any]]:
@@ -223,12 +228,12 @@ class ClientServing(Serving):
         revision = connection.revision or LATEST_HANDSHAKE
         spec = METHODS.get(method)
         if spec is None or not spec.is_notification:
-            logger.debug("An unknown notification was dropped: %s", method)
+            logger.debug("An unknown notification was dropped: %s", excerpt(method))
             return None
         try:
             read = decode(spec.params_type(), params, revision, where="params")
         except DecodeError as exc:
-            logger.warning("%s of the server was dropped: %s", method, exc)
+            logger.warning("%s of the server was dropped: %s", method, excerpt(str(exc)))
             return None
         return functools.partial(_tell, callbacks, method, read)
 
@@ -241,7 +246,9 @@ class ClientServing(Serving):
         send requests; a line that is no message never ends the session.
         """
         logger.warning(
-            "The server sent what is no message (%s): %s", malformed.message, malformed.excerpt
+            "The server sent what is no message (%s): %s",
+            excerpt(malformed.message),
+            excerpt(malformed.excerpt or ""),
         )
         handler = self._callbacks.message_handler
         told = None
@@ -261,8 +268,34 @@ def _read(method: str, params: JsonObject, revision: Revision) -> Any:
         raise invalid_params(f"Invalid params: {exc}") from exc
 
 
+def _of_kind(method: str, answer: object) -> Any:
+    """Check that what a callback answered is an answer to the question."""
+    import trio_mcp.types as wire  # noqa: PLC0415 - classes are looked up by name
+
+    callback, *names = _ANSWERS[method]
+    kinds = (*(getattr(wire, name) for name in names), ErrorData)
+    check_kind(f"the answer of {callback}", answer, kinds)
+    return answer
+
+
+_ANSWERS: Final = {
+    "roots/list": ("list_roots_callback", "ListRootsResult"),
+    "sampling/createMessage": (
+        "sampling_callback",
+        "CreateMessageResult",
+        "CreateMessageResultWithTools",
+    ),
+    "elicitation/create": ("elicitation_callback", "ElicitResult"),
+}
+
+
 def _checked_roots(answer: ListRootsResult | ErrorData) -> ListRootsResult | ErrorData:
-    for root in () if isinstance(answer, ErrorData) else answer.roots:
+    from trio_mcp.types import Root  # noqa: PLC0415 - few clients have roots
+
+    if isinstance(answer, ErrorData):
+        return answer
+    check_items("the roots of list_roots_callback", answer.roots, Root, "a list of Root")
+    for root in answer.roots:
         if not root.uri.startswith("file://"):
             raise ValueError(f"list_roots_callback: a root is a file:// URI, got {root.uri!r:.80}")
     return answer

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 import trio
 
+from trio_mcp._checks import wrong_kind
 from trio_mcp._codec._envelope import dump_message, parse_frame
 from trio_mcp._codec._json import checked_copy
 from trio_mcp._rpc._channel import Channel
@@ -17,6 +18,7 @@ from trio_mcp.types import (
     JSONRPCRequest,
     JSONRPCResponse,
 )
+from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -202,5 +204,7 @@ class MemoryChannel(Channel):
 def _copy_member(**member: JsonObject) -> JsonObject:
     # Inside of its message, so that the depth counts as it does in a text.
     (copied,) = checked_copy(member, "message").values()
-    assert copied.__class__ is dict
+    if not is_object(copied):
+        (name,) = member
+        raise wrong_kind(f"message.{name}", "a JSON object", copied)
     return copied
