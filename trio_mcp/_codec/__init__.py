@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ._envelope import parse_message as parse_message
     from ._envelope import printable as printable
     from ._envelope import why_unwritable as why_unwritable
+    from ._excerpt import excerpt as excerpt
     from ._json import JsonError as JsonError
     from ._json import SharedArray as SharedArray
     from ._json import checked_copy as checked_copy
@@ -53,6 +54,7 @@ __all__ = [
     "dump_message",
     "dumps",
     "encode",
+    "excerpt",
     "loads",
     "message_to_json",
     "parse_frame",
@@ -83,6 +85,7 @@ if not TYPE_CHECKING:
             "dump_message": "._envelope",
             "dumps": "._json",
             "encode": "._converter",
+            "excerpt": "._excerpt",
             "loads": "._json",
             "message_to_json": "._envelope",
             "parse_frame": "._envelope",

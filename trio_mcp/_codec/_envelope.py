@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
 import attrs
 
+from trio_mcp._codec._excerpt import EXCERPT
 from trio_mcp._codec._json import (
     JsonError,
     checked_copy,
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
     from trio_mcp._codec._lines import TooLong
     from trio_mcp.types import JSONRPCMessage, RequestId
     from trio_mcp.types._base import JsonObject, JsonValue
-
-_EXCERPT: Final = 200
-# Enough of a stray line to recognise which program wrote it.
 
 
 @attrs.frozen
@@ -392,6 +390,6 @@ def _id_in(match: re.Match[bytes] | None) -> JsonValue:
 
 
 def _excerpt(data: bytes | str) -> str:
-    head = data[: _EXCERPT + 1]
+    head = data[: EXCERPT + 1]
     text = head if isinstance(head, str) else head.decode("utf-8", "backslashreplace")
-    return text if len(head) <= _EXCERPT else text[:_EXCERPT] + "…"
+    return text if len(head) <= EXCERPT else text[:EXCERPT] + "…"

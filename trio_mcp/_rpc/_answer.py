@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trio_mcp._codec import checked_copy, printable
+from trio_mcp._codec import checked_copy, excerpt, printable
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError
 from trio_mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCResponse
 
@@ -49,17 +49,19 @@ def error_for(exc: Exception, exchange: Exchange) -> ErrorData:
         return exc.error
     if isinstance(exc, ConnectionLost) and exchange.link is not None and exchange.link.lost:
         # The client has gone while the handler asked it something: nobody's defect.
-        logger.debug("%s #%r ended: %s", exchange.method, exchange.id, exc)
+        shown = excerpt(exchange.method), excerpt(exchange.id)
+        logger.debug("%s #%r ended: %s", *shown, exc)
     else:
         _log(exc, exchange)
     return ErrorData(code=INTERNAL_ERROR, message=INTERNAL_ERROR_TEXT)
 
 
 def _log(exc: Exception, exchange: Exchange) -> None:
+    method, request_id = excerpt(exchange.method), excerpt(exchange.id)
     logger.error(
         "%s #%r failed",
-        exchange.method,
-        exchange.id,
+        method,
+        request_id,
         exc_info=exc,
-        extra={"mcp_method": exchange.method, "mcp_request_id": exchange.id},
+        extra={"mcp_method": method, "mcp_request_id": request_id},
     )

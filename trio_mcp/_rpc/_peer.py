@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from trio_mcp._codec import Batch, Malformed, check_notification
+from trio_mcp._codec import Batch, Malformed, check_notification, excerpt
 from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._protocol._refusals import duplicate_id, server_busy
 from trio_mcp._protocol._subscriptions import subscription_id_of
-from trio_mcp.errors import ConnectionLost, MCPError, RequestTimeout
+from trio_mcp.errors import ConnectionLost, MCPError
 from trio_mcp.types import (
     INVALID_REQUEST,
     ErrorData,
@@ -148,7 +148,7 @@ class Peer(Link):
             params = with_progress_token(params, call.id)
         self._calls.open(call.id, call)
         request = JSONRPCRequest(id=call.id, method=method, params=params)
-        if options.timeout is None:
+        if not options.is_limited:
             call.outgoing = self._outbox.put(request, None, call.not_written)
             return await self._wait(call)
         with trio.CancelScope() as scope:
@@ -158,7 +158,7 @@ class Peer(Link):
             return await self._wait(call)
         if options.on_late_result is not None:
             self._calls.open(call.id, LateCall(call.id, method, options))
-        raise RequestTimeout(f"{method}: no answer within {options.timeout:g} s")
+        raise call.limit.passed(method)
 
     async def _wait(self, call: Call) -> JsonObject:
         try:
@@ -323,7 +323,7 @@ class Peer(Link):
             if call is not None:
                 call.answered(frame.result)
             elif not fail_by_mistyped(self._calls, frame.id):
-                logger.debug("An answer to no open request was dropped: id %r", frame.id)
+                logger.debug("An answer to no open request was dropped: id %r", excerpt(frame.id))
         elif isinstance(frame, JSONRPCRequest):
             self._receive_request(frame)
         elif isinstance(frame, JSONRPCNotification):
@@ -343,7 +343,7 @@ class Peer(Link):
             logger.warning(
                 "The peer reported an error for no open request: %d %s",
                 frame.error.code,
-                frame.error.message,
+                excerpt(frame.error.message),
             )
 
     def _receive_malformed(self, frame: Malformed) -> None:
@@ -434,7 +434,8 @@ class Peer(Link):
             return True
         given = params.get("reason")
         reason = given if isinstance(given, str) and given else "cancelled by the peer"
-        logger.debug("%s #%r was cancelled: %s", exchange.method, exchange.id, reason)
+        shown = excerpt(exchange.method), excerpt(exchange.id), excerpt(reason)
+        logger.debug("%s #%r was cancelled: %s", *shown)
         if self._interrupt_cancelled:
             exchange.cancel(reason)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from trio_mcp._codec import excerpt
 from trio_mcp.types import ElicitResult
 from trio_mcp.types._base import is_object
 
@@ -44,10 +45,12 @@ def _check(schema: Any, content: dict[str, Any]) -> None:
     try:
         violation = compile_validator(schema, trusted=False, where="the form").check(content)
     except SchemaError as exc:
-        logger.warning("A form of the server cannot be used to check its answer: %s", exc)
+        logger.warning(
+            "A form of the server cannot be used to check its answer: %s", excerpt(str(exc))
+        )
         return
     if violation is not None:
         logger.warning(
             "The answer to an elicitation does not fit its form, at %s",
-            violation.path or "the top",
+            excerpt(violation.path or "the top"),
         )

@@ -16,7 +16,7 @@ from trio_mcp._checks import (
     check_mapping,
     check_text,
 )
-from trio_mcp._codec import DecodeError, checked_copy, decode
+from trio_mcp._codec import DecodeError, checked_copy, decode, excerpt
 from trio_mcp._protocol._meta import check_extension_id
 from trio_mcp.errors import LocalError
 from trio_mcp.types import (
@@ -354,5 +354,5 @@ def read_notification(
     try:
         return decode(binding.params_type, params, revision, where="params")
     except (DecodeError, ValueError) as exc:
-        logger.warning("%s of the server was dropped: %s", binding.method, exc)
+        logger.warning("%s of the server was dropped: %s", binding.method, excerpt(str(exc)))
         return None

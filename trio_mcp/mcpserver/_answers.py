@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trio_mcp._codec import excerpt
 from trio_mcp._rpc._nursery import sole_exception
 from trio_mcp.errors import (
     LocalError,
@@ -60,7 +61,7 @@ def tool_failure(name: str, raised: Exception, context: Context) -> CallToolResu
             del raised, exc
     if isinstance(exc, ToolError) and not isinstance(exc, UnexpectedToolError):
         # %r keeps text from the peer on one line.
-        logger.info("Tool %r failed: %r", name, str(exc), extra=_extra(context))
+        logger.info("Tool %r failed: %r", name, excerpt(str(exc)), extra=_extra(context))
         text = str(exc)
     else:
         logger.error(
@@ -75,14 +76,15 @@ def resource_failure(uri: str, raised: Exception, context: Context) -> MCPError:
     exc = single_cause(raised)
     if isinstance(exc, MCPError) and is_answer(exc):
         return exc
+    shown = excerpt(uri)
     if isinstance(exc, ResourceNotFoundError):
-        logger.info("Resource %r was not found", uri, extra=_extra(context))
+        logger.info("Resource %r was not found", shown, extra=_extra(context))
         return MCPError(INVALID_PARAMS, str(exc), {"uri": uri})
     if isinstance(exc, ResourceError) and not isinstance(exc, UnexpectedResourceError):
-        logger.info("Resource %r failed: %r", uri, str(exc), extra=_extra(context))
+        logger.info("Resource %r failed: %r", shown, excerpt(str(exc)), extra=_extra(context))
         return MCPError(INTERNAL_ERROR, str(exc), {"uri": uri})
     logger.error(
-        "Resource %r raised an unexpected exception", uri, exc_info=exc, extra=_extra(context)
+        "Resource %r raised an unexpected exception", shown, exc_info=exc, extra=_extra(context)
     )
     return MCPError(INTERNAL_ERROR, f"Error reading resource {uri}", {"uri": uri})
 
@@ -105,7 +107,7 @@ def completion_failure(argument: str, raised: Exception, context: Context) -> MC
         return exc
     logger.error(
         "Completing the argument %r raised an unexpected exception",
-        argument,
+        excerpt(argument),
         exc_info=exc,
         extra=_extra(context),
     )
@@ -116,4 +118,4 @@ def _extra(context: Context) -> dict[str, object]:
     asked = context.current_request
     if asked is None:
         return {}
-    return {"mcp_method": asked.method, "mcp_request_id": asked.request_id}
+    return {"mcp_method": asked.method, "mcp_request_id": excerpt(asked.request_id)}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import attrs
 
+from trio_mcp._codec import excerpt
 from trio_mcp.errors import MCPError
 from trio_mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 from trio_mcp.types._methods import METHODS
@@ -157,11 +158,16 @@ class RequestStateBoundary:
             return self._checked(ctx)
         except InvalidRequestState as refused:
             logger.warning(
-                "The requestState of %s %r was refused: %s", ctx.method, ctx.request_id, refused
+                "The requestState of %s %r was refused: %s",
+                ctx.method,
+                excerpt(ctx.request_id),
+                refused,
             )
         except Exception:
             # A codec or bind_principal of the server's author: what fails, is refused.
-            logger.exception("The requestState of %s %r was refused", ctx.method, ctx.request_id)
+            logger.exception(
+                "The requestState of %s %r was refused", ctx.method, excerpt(ctx.request_id)
+            )
         raise MCPError(
             INVALID_PARAMS,
             "Invalid or expired requestState",
@@ -220,7 +226,7 @@ class RequestStateBoundary:
             return self._security.codec.seal(compact_json(claims).encode())
         except Exception as exc:
             logger.exception(
-                "The requestState of %s %r was not sealed", ctx.method, ctx.request_id
+                "The requestState of %s %r was not sealed", ctx.method, excerpt(ctx.request_id)
             )
             raise MCPError(INTERNAL_ERROR, "Internal server error") from exc
 

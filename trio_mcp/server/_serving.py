@@ -10,7 +10,7 @@ import attrs
 import trio
 
 from trio_mcp._checks import awaited
-from trio_mcp._codec import DecodeError, SharedArray, checked_copy, decode, dumps, encode
+from trio_mcp._codec import DecodeError, SharedArray, checked_copy, decode, dumps, encode, excerpt
 from trio_mcp._protocol._handshake import choose_handshake_revision
 from trio_mcp._protocol._ladder import Accepted, accept_request
 from trio_mcp._protocol._refusals import invalid_params, method_not_found
@@ -300,7 +300,7 @@ async def _call_listener(
     try:
         read = read_params(entry.params_type, ctx.params, revision)
     except MCPError as exc:
-        logger.debug("%s was dropped: %s", ctx.method, exc)
+        logger.debug("%s was dropped: %s", excerpt(ctx.method), excerpt(str(exc)))
         return None
     await awaited(f"handler of {ctx.method}", entry.handler(ctx, read))
     return None
