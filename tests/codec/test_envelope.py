@@ -187,7 +187,7 @@ UNREADABLE_ANSWERS = [
     ),
     (b'{"jsonrpc":"2.0","id":7,"result":{"x":NaN}}', "invalid character (byte 38)"),
     (b'{"jsonrpc":"2.0","id":7,"result":{"x":-Infinity}}', "byte"),
-    (b'{"jsonrpc":"2.0","id":7,"result":{"x":1e999}}', "out of range"),
+    (b'{"jsonrpc":"2.0","id":7,"result":{"x":1e999}}', "beyond what a float holds, 1e999"),
     (b'{"jsonrpc":"2.0","id":7,"result":{"x":"\xe4"}}', "UTF-8"),
     (b'{"jsonrpc":"2.0","id":7,"result":{"x":"\n"}}', "invalid character"),
     (b'{"jsonrpc":"2.0","id":7,"result":{}},', "trailing characters"),

@@ -4,6 +4,7 @@ import enum
 import gc
 import json
 import math
+import sys
 import time
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_mcp._codec._json import (
+    MAX_INTEGER_DIGITS,
     MAX_JSON_DEPTH,
     JsonError,
     checked_copy,
@@ -314,3 +316,41 @@ def test_json_values_are_copied_as_they_are(value: Any) -> None:
     copied = checked_copy(value, "x")
     assert copied == value
     assert dumps(copied) == dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("9" * 4301, "an integer of 4301 digits, 4300 at most are read (byte 0)"),
+        (
+            f'{{"a":["é",-{"1" * 5000}]}}',
+            "an integer of 5000 digits, 4300 at most are read (byte 11)",
+        ),
+        (
+            f'{{"{"1" * 5000}":"{"2" * 5000}\\"","b":[1,{"3" * 4300},{"4" * 4302}]}}',
+            "an integer of 4302 digits, 4300 at most are read (byte 14317)",
+        ),
+        ("1e999", "a number beyond what a float holds, 1e999 (byte 0)"),
+        ("[1.5,-2.5E+400]", "a number beyond what a float holds, -2.5E+400 (byte 5)"),
+        (f"[{'1' * 400}.0]", "a number beyond what a float holds, one of many digits (byte 1)"),
+    ],
+)
+@pytest.mark.parametrize("encode", [str, str.encode])
+def test_a_number_that_cannot_be_read_is_named_with_its_place(text, said, encode):
+    with pytest.raises(JsonError) as caught:
+        loads(encode(text))
+    assert str(caught.value) == said
+
+
+def test_the_longest_integers_are_exact():
+    assert dumps(loads("9" * MAX_INTEGER_DIGITS)) == b"9" * MAX_INTEGER_DIGITS
+
+
+def test_a_lower_limit_of_the_interpreter_is_told():
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(640)
+    try:
+        with pytest.raises(JsonError, match="an integer of 641 digits, 640 at most are read"):
+            loads("1" * 641)
+    finally:
+        sys.set_int_max_str_digits(before)

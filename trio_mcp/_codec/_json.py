@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec.json
@@ -25,6 +26,13 @@ MAX_JSON_DEPTH: Final = 100
 
 Deeper than any schema or argument that a person wrote, and far from the depth at which
 recursive validators and serializers fail (about 1,000 in Python).
+"""
+
+MAX_INTEGER_DIGITS: Final = 4300
+"""How long an integer may be that is read.
+
+The decoder's own limit. Python's, `sys.set_int_max_str_digits`, can only lower it: reading takes
+time that grows with the square of the length.
 """
 
 _SMALL: Final = 4096
@@ -50,7 +58,8 @@ def loads(data: bytes | str) -> JsonValue:
 
     Raises:
       JsonError: if it is not JSON or not UTF-8, nests deeper than `MAX_JSON_DEPTH`, or holds
-          a number that Python cannot take (1e999, an integer of thousands of digits).
+          a number that Python cannot take (1e999, an integer of more than
+          `MAX_INTEGER_DIGITS`).
 
     """
     try:
@@ -274,6 +283,8 @@ _LONE_SURROGATE: Final = re.compile(
 
 def _what_is_wrong(data: bytes | str, said: str) -> str:
     """Name what the decoder stumbled over, where its own words lead astray."""
+    if "out of range" in said:
+        return _number_out_of_range(data) or said
     if "surrogate" not in said and "truncated" not in said:
         return said
     if isinstance(data, str):
@@ -283,6 +294,34 @@ def _what_is_wrong(data: bytes | str, said: str) -> str:
     if lone is not None and lone.end() < len(data):
         return f"a lone surrogate, {lone[1].decode('ascii', 'replace')} (byte {lone.start(1)})"
     return "the text ends too early" if "truncated" in said else said
+
+
+# A text, which may hold digits that are none, or a number.
+_TEXT_OR_NUMBER: Final = re.compile(
+    rb'"[^"\\]*(?:\\.[^"\\]*)*"|(-?(\d+)(\.\d+)?([eE][-+]?\d+)?)', re.DOTALL
+)
+
+
+def _number_out_of_range(data: bytes | str) -> str | None:
+    """Name the first number that cannot be read, and where it stands."""
+    if isinstance(data, str):
+        data = data.encode("utf-8", "surrogatepass")
+    limit = min(MAX_INTEGER_DIGITS, sys.get_int_max_str_digits() or MAX_INTEGER_DIGITS)
+    for found in _TEXT_OR_NUMBER.finditer(data):
+        number, digits, fraction, exponent = found.groups()
+        if number is None:
+            continue
+        place = f"(byte {found.start()})"
+        if fraction is None and exponent is None:
+            if len(digits) > limit:
+                return f"an integer of {len(digits)} digits, {limit} at most are read {place}"
+        elif math.isinf(float(number)):
+            shown = number.decode() if len(number) <= _SHOWN_DIGITS else "one of many digits"
+            return f"a number beyond what a float holds, {shown} {place}"
+    return None
+
+
+_SHOWN_DIGITS: Final = 40
 
 
 def _is_too_deep(data: bytes | str) -> bool:
