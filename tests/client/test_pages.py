@@ -96,6 +96,46 @@ async def test_an_iteration_may_be_left_at_any_time(autojump_clock, verb):
         assert [each.name async for each in iterate()] == ["a", "b", "c"]
 
 
+async def test_two_tasks_cannot_share_an_iteration(autojump_clock):
+    async def fetch(cursor):
+        await trio.sleep(1)
+        return [cursor or "first"], {None: "second", "second": None}[cursor]
+
+    pages = Pages("x/list", fetch)
+    taken, refused = [], []
+
+    async def take():
+        try:
+            taken.extend([item async for item in pages])
+        except trio.BusyResourceError as exc:
+            refused.append(str(exc))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(take)
+        nursery.start_soon(take)
+    assert taken == ["first", "second"]
+    (said,) = refused
+    assert said.startswith("another task goes through these pages of x/list: iterate in one task")
+
+
+async def test_a_page_that_failed_or_was_cancelled_may_be_asked_for_again(autojump_clock):
+    turns = iter([OSError(), None, None])
+
+    async def fetch(cursor):
+        trouble = next(turns)
+        if trouble is not None:
+            raise trouble
+        await trio.sleep(1)
+        return ["a"], None
+
+    pages = Pages("x/list", fetch)
+    with pytest.raises(OSError):
+        await anext(pages)
+    with trio.move_on_after(0.5):
+        await anext(pages)
+    assert [each async for each in pages] == ["a"]
+
+
 @pytest.mark.case("C013", "C014")
 @pytest.mark.parametrize(
     "package",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+import trio
+
 from trio_mcp.errors import InvalidResponse
 
 if TYPE_CHECKING:
@@ -22,10 +24,11 @@ MAX_PAGES: Final = 1_000
 class Pages(Generic[T]):
     """Iterates over the items of a list; asks for the next page when it is needed.
 
-    It holds nothing open between two items: leave it whenever you like.
+    It holds nothing open between two items: leave it whenever you like. It is for one task at a
+    time, as every iterator: let several tasks have one each.
     """
 
-    __slots__ = ("_cursor", "_fetch", "_items", "_seen", "_what")
+    __slots__ = ("_cursor", "_fetch", "_is_turning", "_items", "_seen", "_what")
 
     def __init__(
         self, what: str, fetch: Callable[[str | None], Awaitable[tuple[Sequence[T], str | None]]]
@@ -37,6 +40,7 @@ class Pages(Generic[T]):
         self._cursor: str | None = None
         self._seen: set[str] = set()
         self._items: deque[T] = deque()
+        self._is_turning = False
 
     def __aiter__(self) -> Pages[T]:
         return self
@@ -47,8 +51,14 @@ class Pages(Generic[T]):
         Raises:
           InvalidResponse: if the server gives out a cursor for the second time, or more than
               `MAX_PAGES` pages.
+          trio.BusyResourceError: if another task waits for the next page.
 
         """
+        if self._is_turning:
+            raise trio.BusyResourceError(
+                f"another task goes through these pages of {self._what}: iterate in one task, "
+                "or let each have an iterator of its own"
+            )
         while not self._items:
             if self._fetch is None:
                 raise StopAsyncIteration
@@ -58,7 +68,11 @@ class Pages(Generic[T]):
     async def _turn_page(
         self, fetch: Callable[[str | None], Awaitable[tuple[Sequence[T], str | None]]]
     ) -> None:
-        items, cursor = await fetch(self._cursor)
+        self._is_turning = True
+        try:
+            items, cursor = await fetch(self._cursor)
+        finally:
+            self._is_turning = False
         # Pagination: only a missing cursor ends the list; an empty one is a cursor.
         if cursor is None:
             self._fetch = None

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import bisect
+import itertools
 import logging
+import re
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 import attrs
@@ -39,7 +42,10 @@ class Registry(Generic[_ItemT]):
         self._kind = kind
         self._on_duplicate = on_duplicate
         self._changed = changed
-        self._items: dict[str, _ItemT] = {}
+        # With a number for each, in the order of registration: cursors are made of those.
+        self._items: dict[str, tuple[int, _ItemT]] = {}
+        self._numbers = itertools.count()
+        self._last_number = -1
         # Replaced as a whole after each change: a list that another thread is still making
         # then goes into the old one, and is not served again.
         self._listings: dict[Any, Listing] = {}
@@ -57,8 +63,11 @@ class Registry(Generic[_ItemT]):
                 raise ValueError(f"{self._kind} already exists: {key}")
             if self._on_duplicate == "warn":
                 logger.warning("%s already exists: %s", self._kind, key)
-            return existing
-        self._items[key] = item
+            return existing[1]
+        # What replaces another stands in its place.
+        number = next(self._numbers) if existing is None else existing[0]
+        self._items[key] = (number, item)
+        self._last_number = max(self._last_number, number)
         self._drop_lists()
         return item
 
@@ -74,10 +83,11 @@ class Registry(Generic[_ItemT]):
         self._changed()
 
     def get(self, key: str) -> _ItemT | None:
-        return self._items.get(key)
+        found = self._items.get(key)
+        return None if found is None else found[1]
 
     def items(self) -> list[_ItemT]:
-        return list(self._items.values())
+        return [item for _, item in list(self._items.values())]
 
     def listing(self, form: Any, to_wire: Callable[[_ItemT], Any]) -> Listing:
         """Give the whole list in one form, made once after each change."""
@@ -85,22 +95,31 @@ class Registry(Generic[_ItemT]):
         made = listings.get(form)
         if made is None:
             items = list(self._items.items())
-            entries = [to_wire(item) for _, item in items]
-            made = listings[form] = Listing([key for key, _ in items], entries)
+            made = listings[form] = Listing(
+                kind=self._kind,
+                keys=[key for key, _ in items],
+                numbers=[number for _, (number, _) in items],
+                last_number=self._last_number,
+                entries=[to_wire(item) for _, (_, item) in items],
+            )
         return made
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, kw_only=True)
 class Listing:
-    """A list as it is sent, and the keys of its entries."""
+    """A list as it is sent, with the keys and the numbers of its entries."""
 
+    kind: str
     keys: list[str]
+    numbers: list[int]
+    last_number: int
     entries: list[Any]
 
     def page(self, cursor: str | None, size: int | None) -> tuple[list[Any], str | None]:
         """Cut out the page that a cursor asks for, and give the cursor of the next one.
 
-        A cursor names the last entry before the page, so it stays good when others come and go.
+        A cursor tells where the last entry before the page stands, or stood: it stays good when
+        that one goes, and when others come and go.
 
         Args:
           cursor: As the client sent it; None for the first page.
@@ -112,25 +131,43 @@ class Listing:
         """
         start = 0 if cursor is None else self._position_after(cursor, size)
         end = len(self.keys) if size is None else start + size
-        next_cursor = _cursor_after(self.keys[end - 1]) if end < len(self.keys) else None
+        next_cursor = self._cursor_after(end - 1) if end < len(self.keys) else None
         return self.entries[start:end], next_cursor
 
+    def _cursor_after(self, position: int) -> str:
+        return _to_cursor(f"{self.kind}:{self.numbers[position]}:{self.keys[position]}")
+
     def _position_after(self, cursor: str, size: int | None) -> int:
-        key = _key_of(cursor)
+        told = _CURSOR.fullmatch(_from_cursor(cursor))
         # Without pages no cursor was ever given out.
-        if size is None or key is None or key not in self.keys:
-            raise MCPError(INVALID_PARAMS, "Invalid cursor", {"cursor": cursor})
-        return self.keys.index(key) + 1
+        if size is None or told is None or told["kind"] != self.kind:
+            raise _invalid(cursor)
+        number = int(told["number"])
+        after = bisect.bisect_right(self.numbers, number)
+        is_there = after > 0 and self.numbers[after - 1] == number
+        if number > self.last_number or (is_there and self.keys[after - 1] != told["key"]):
+            raise _invalid(cursor)
+        return after
 
 
-def _cursor_after(key: str) -> str:
-    return base64.urlsafe_b64encode(key.encode()).decode("ascii")
+_CURSOR: Final = re.compile(
+    r"(?P<kind>[^:]+):(?P<number>0|[1-9][0-9]{0,17}):(?P<key>.*)", re.ASCII | re.DOTALL
+)
 
 
-def _key_of(cursor: str) -> str | None:
+def _to_cursor(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode("ascii")
+
+
+def _from_cursor(cursor: str) -> str:
+    """Read what `_to_cursor` wrote; an empty text, which it never writes, for anything else."""
     try:
-        key = base64.urlsafe_b64decode(cursor.encode("ascii")).decode()
+        text = base64.urlsafe_b64decode(cursor.encode("ascii")).decode()
     except (binascii.Error, UnicodeError):
-        return None
+        return ""
     # Other spellings of the same bytes were not given out by us.
-    return key if _cursor_after(key) == cursor else None
+    return text if _to_cursor(text) == cursor else ""
+
+
+def _invalid(cursor: str) -> MCPError:
+    return MCPError(INVALID_PARAMS, "Invalid cursor", {"cursor": cursor})
