@@ -552,6 +552,44 @@ async def test_requests_beyond_the_limit_wait_and_beyond_that_are_refused(
         assert sorted(running) == [0, 1, 3]
 
 
+@pytest.mark.parametrize("how", ["answer", "fail", "cancelled"])
+async def test_streams_of_notifications_leave_room_for_other_requests(
+    autojump_clock, serving, monkeypatch, how
+):
+    monkeypatch.setattr(_peer, "MAX_IN_FLIGHT", 2)
+    monkeypatch.setattr(_peer, "MAX_BACKLOG", 9)
+    over = trio.Event()
+
+    async def stream(exchange):
+        await trio.sleep(0.1)
+        exchange.begin_stream({"over": True})
+        await over.wait()
+        if how == "fail":
+            raise MCPError(-32603, "no more")
+        return {"over": True}
+
+    async def quick(exchange):
+        return {}
+
+    near, far = open_memory_channel_pair()
+    async with _peer.open_peer(near, serving(stream=stream, quick=quick)) as peer:
+        # They begin two at a time, and nothing waits for those that have begun.
+        await far.send([JSONRPCRequest(id=each, method="do/stream") for each in range(5)])
+        await trio.sleep(1)
+        assert (peer._busy, peer._slots) == (5, 0)
+        await far.send([JSONRPCRequest(id="x", method="do/quick")])
+        (answer,) = await far.receive()
+        assert answer.id == "x"
+        if how == "cancelled":
+            params = [{"requestId": each} for each in range(5)]
+            method = "notifications/cancelled"
+            await far.send([JSONRPCNotification(method=method, params=each) for each in params])
+        else:
+            over.set()
+        await trio.sleep(1)
+        assert (peer._busy, peer._slots) == (0, 0)
+
+
 async def test_a_peer_that_does_not_read_cannot_pile_up_answers(
     autojump_clock, serving, monkeypatch
 ):

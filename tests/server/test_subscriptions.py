@@ -403,6 +403,22 @@ async def test_more_subscriptions_than_the_limit_are_refused(autojump_clock):
         await wire.begin(request_id=4)
 
 
+async def test_more_subscriptions_than_requests_at_once_stop_no_other_request(autojump_clock):
+    bus = Bus()
+    handler = ListenHandler(bus)
+    async with serve(make_server(handler)) as wire:
+        for request_id in range(1024):
+            await wire.begin(request_id=request_id)
+        await wire.ask("tools/list", {"_meta": META}, "tools")
+        assert (await wire.next()).id == "tools"
+        await wire.listen(request_id="one more")
+        refused = await wire.next()
+        assert (refused.id, refused.error.code) == ("one more", -32603)
+        bus.emit(ToolsListChanged())
+        told = {(await wire.next()).params["_meta"][SUBSCRIPTION_ID] for _ in range(1024)}
+        assert told == set(range(1024))
+
+
 async def test_a_bus_that_fails_to_unsubscribe_harms_nobody(autojump_clock, caplog):
     class Broken(Bus):
         def subscribe(self, listener):

@@ -55,6 +55,7 @@ class Exchange:
       accepted: What the ladder found: revision, meta, declared capabilities.
       end_of_stream: Of a request that is answered by a stream of notifications, from when
           that has begun: the result that ends it in good order.
+      on_stream: Called when that stream begins, by a carrier that wants to know.
       scope: Cancelled when the peer gives the request up, or when the connection ends.
 
     """
@@ -70,6 +71,7 @@ class Exchange:
     accepted: Accepted = attrs.field(init=False)
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
     end_of_stream: JsonObject | None = None
+    on_stream: Callable[[], None] | None = None
     closed: bool = False
     _cancel_reason: str | None = None
     _last_progress: float = -math.inf
@@ -98,6 +100,18 @@ class Exchange:
         if self._cancel_reason is not None:
             return self._cancel_reason
         return reason_in(self.scope)
+
+    def begin_stream(self, end: JsonObject) -> None:
+        """Be answered by a stream of notifications from now on.
+
+        Args:
+          end: The result that ends it in good order.
+
+        """
+        assert self.end_of_stream is None
+        self.end_of_stream = end
+        if self.on_stream is not None:
+            self.on_stream()
 
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         """Send a notification that belongs to this request, in order.

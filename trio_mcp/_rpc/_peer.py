@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     from ._service import Connection, Serving
 
 MAX_IN_FLIGHT: Final = 1_000
-"""Requests of the peer that are handled at once; more wait."""
+"""Requests of the peer that are handled at once; more wait. Streams of notifications, which may
+last as long as the connection, do not count once they have begun: their handler bounds them."""
 
 MAX_BACKLOG: Final = 1_000
 """Requests of the peer that may wait for that; more are answered `SERVER_BUSY`."""
@@ -100,6 +101,7 @@ class Peer(Link):
         "_pump",
         "_reading",
         "_serving",
+        "_slots",
     )
 
     def __init__(
@@ -122,7 +124,9 @@ class Peer(Link):
         self._backlog: deque[Exchange] = deque()
         # Ids of streams of notifications that have ended, which has still to be said once more.
         self._ended_streams: list[RequestId] = []
+        # Requests that are handled; and those of them that others wait for.
         self._busy = 0
+        self._slots = 0
         self._idle = trio.lowlevel.ParkingLot()
         # No answer can come any more; later also: nothing can be sent any more. Between the
         # two lies the time in which a client that has said its last word still listens.
@@ -392,7 +396,7 @@ class Peer(Link):
             self._inbound.close(request.id)
             self._refuse(request.id, error_for(exc, exchange))
             return
-        if self._busy < MAX_IN_FLIGHT:
+        if self._slots < MAX_IN_FLIGHT:
             self._start(exchange)
         elif len(self._backlog) < MAX_BACKLOG:
             self._backlog.append(exchange)
@@ -457,6 +461,8 @@ class Peer(Link):
     def _start(self, exchange: Exchange) -> None:
         assert self._nursery is not None
         self._busy += 1
+        self._slots += 1
+        exchange.on_stream = self._free_slot
         self._nursery.start_soon(self._serve, exchange, name=f"{exchange.method} #{exchange.id}")
 
     async def _serve(self, exchange: Exchange) -> None:
@@ -471,7 +477,7 @@ class Peer(Link):
             error_for(exc, exchange)
         self._inbound.close(exchange.id)
         if message is None or exchange.closed:
-            self._release()
+            self._release() if exchange.end_of_stream is None else self._over()
             return
         exchange.close()
         # The slot is free only when the answer is written, so a peer that does not read
@@ -483,7 +489,7 @@ class Peer(Link):
         self._ended_streams.append(exchange.id)
         if self._lost is None:
             await trio.sleep(END_OF_STREAM_PAUSE)
-        self._tell_end_of_stream(exchange.id, self._release)
+        self._tell_end_of_stream(exchange.id, self._over)
 
     def _end_streams(self) -> None:
         # This side closes the connection: streams of notifications end in good order, and
@@ -514,13 +520,20 @@ class Peer(Link):
         self._outbox.put(notice, on_written)
 
     def _release(self) -> None:
-        self._busy -= 1
-        while self._backlog and self._busy < MAX_IN_FLIGHT:
+        self._free_slot()
+        self._over()
+
+    def _free_slot(self) -> None:
+        self._slots -= 1
+        while self._backlog and self._slots < MAX_IN_FLIGHT:
             exchange = self._backlog.popleft()
             if exchange.closed:
                 self._inbound.close(exchange.id)
             else:
                 self._start(exchange)
+
+    def _over(self) -> None:
+        self._busy -= 1
         if not self._busy:
             self._idle.unpark_all()
 

@@ -224,7 +224,7 @@ class ListenHandler:
         try:
             with stream.sending:
                 await _acknowledge(exchange, honored)
-                exchange.end_of_stream = encode(result, exchange.accepted.revision)
+                exchange.begin_stream(encode(result, exchange.accepted.revision))
                 await _send_events(exchange, stream)
         finally:
             self._streams.discard(stream)
