@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from trio_mcp.transports._stdio_client import StdioServerParameters as StdioServerParameters
     from trio_mcp.transports._stdio_client import stdio_client as stdio_client
     from trio_mcp.transports._stdio_server import stdio_server as stdio_server
+    from trio_mcp.transports.http._serve import HttpServing as HttpServing
+    from trio_mcp.transports.http._serve import ServeOptions as ServeOptions
+    from trio_mcp.transports.http._serve import serve_http_app as serve_http_app
 
 __all__ = [
     "DEFAULT_INHERITED_ENV_VARS",
@@ -41,12 +44,15 @@ __all__ = [
     "PROCESS_TERMINATION_TIMEOUT",
     "Batch",
     "Channel",
+    "HttpServing",
     "LineChannel",
     "Malformed",
+    "ServeOptions",
     "StdioServerParameters",
     "create_client_server_memory_streams",
     "get_default_environment",
     "open_memory_channel_pair",
+    "serve_http_app",
     "stdio_client",
     "stdio_server",
 ]
@@ -69,6 +75,10 @@ if not TYPE_CHECKING:
             "get_default_environment": "._environment",
             "stdio_client": "._stdio_client",
             "stdio_server": "._stdio_server",
+            # HTTP.
+            "HttpServing": ".http._serve",
+            "ServeOptions": ".http._serve",
+            "serve_http_app": ".http._serve",
             # Memory.
             "create_client_server_memory_streams": "._memory",
             "open_memory_channel_pair": "._memory",
