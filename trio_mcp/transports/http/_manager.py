@@ -1,0 +1,224 @@
+"""A server's endpoint over HTTP: requests of both eras, and what is kept between them."""
+
+from __future__ import annotations
+
+import logging
+import math
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import trio
+
+from trio_mcp._codec import parse_frame
+from trio_mcp._rpc._answer import INTERNAL_ERROR_TEXT
+from trio_mcp._rpc._nursery import finish_within, open_background_nursery
+from trio_mcp.types import INTERNAL_ERROR, ErrorData
+
+from . import _cors as cors
+from ._asgi import HttpRequest, HttpResponse
+from ._heart import Heart
+from ._modern import serve_modern
+from ._options import HttpOptions
+from ._refusal import Refusal
+from ._rules import check_method, check_post, is_modern
+from ._security import check_caller
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Generator
+
+    from trio_mcp._rpc._service import Service, Serving
+
+    from ._asgi import Receive, Scope, Send
+
+logger: Final = logging.getLogger("trio_mcp.http")
+
+STOP_SECONDS: Final = 1.0
+"""Seconds that running requests have to answer when a run ends, and again to clean up."""
+
+
+@attrs.define(eq=False)
+class Run:
+    """One run of an endpoint: between entering the server's lifespan and leaving it."""
+
+    serving: Serving
+    nursery: trio.Nursery
+    heart: Heart
+    stopping: bool = False
+    _active: set[trio.CancelScope] = attrs.Factory(set[trio.CancelScope])
+    _idle: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
+
+    @contextmanager
+    def request(self) -> Generator[trio.CancelScope]:
+        """Know of a request that is answered, so that the run can end it."""
+        with trio.CancelScope() as scope:
+            self._active.add(scope)
+            try:
+                yield scope
+            finally:
+                self._active.discard(scope)
+                if not self._active:
+                    self._idle.unpark_all()
+
+    async def stop(self) -> None:
+        """Take no more requests, and have streams end in good order."""
+        self.stopping = True
+        await self.serving.stop()
+
+    async def finish(self) -> None:
+        """Let requests answer, for a while; cancel those that have not."""
+        if trio.current_effective_deadline() > -math.inf:
+            await self.stop()
+            with trio.move_on_after(STOP_SECONDS):
+                await self._wait_idle()
+        for scope in self._active:
+            scope.cancel(reason="the server stopped")
+        with finish_within(STOP_SECONDS):
+            await self._wait_idle()
+
+    async def _wait_idle(self) -> None:
+        while self._active:
+            await self._idle.park()
+
+
+class StreamableHTTPSessionManager:
+    """Answers the requests of one endpoint, and keeps the sessions of older clients.
+
+    It has to run while requests come in. Where the application of
+    `MCPServer.streamable_http_app` is the whole server, its lifespan sees to that; where it is
+    mounted in another one, that one's lifespan does::
+
+        async with mcp.session_manager.run():
+            yield
+
+    Args:
+      app: The server.
+      options: How requests are answered.
+
+    """
+
+    def __init__(self, app: Service, options: HttpOptions | None = None) -> None:
+        self._server = app
+        self.options = options or HttpOptions()
+        self._run: Run | None = None
+
+    @asynccontextmanager
+    async def run(self) -> AsyncGenerator[None]:
+        """Enter the server's lifespan, and answer requests until the block is left.
+
+        Raises:
+          RuntimeError: if it runs already. When it has ended, it may run again.
+
+        Cancellation:
+          Leaving takes up to `STOP_SECONDS` seconds for answers, and as long for clean-up.
+
+        """
+        if self._run is not None:
+            raise RuntimeError(
+                "This session manager runs already: enter session_manager.run() once, and not "
+                "where the lifespan of streamable_http_app() does it"
+            )
+        async with (
+            self._server.open() as serving,
+            open_background_nursery() as nursery,
+        ):
+            run = Run(serving, nursery, Heart(self.options.keep_alive_interval))
+            nursery.start_soon(run.heart.run, name="HTTP keep-alive")
+            self._run = run
+            try:
+                yield
+            finally:
+                self._run = None
+                await run.finish()  # noqa: ASYNC102 - it shields itself, bounded
+
+    async def stop(self) -> None:
+        """Take no more requests, and have streams end in good order; does not wait for that."""
+        if self._run is not None:
+            await self._run.stop()
+
+    async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request: an ASGI application for the endpoint alone."""
+        request = HttpRequest(scope, receive)
+        response = HttpResponse(send, scope.get("http_version", "1.1"))
+        response.headers += cors.answer_headers(request.headers, self.options.cors_origins)
+        try:
+            await self._answer(request, response)
+        except Exception:
+            # A defect of this package: whoever asked hears nothing of it but that.
+            logger.exception("%s failed", request.name)
+            if not response.started:
+                error = ErrorData(code=INTERNAL_ERROR, message=INTERNAL_ERROR_TEXT)
+                await response.refuse(Refusal(500, error))
+
+    async def _answer(self, request: HttpRequest, response: HttpResponse) -> None:
+        run = self._run
+        if run is None or run.stopping:
+            await self._refuse(request, response, _not_running(run))
+            return
+        with run.request():
+            refusal = await self._serve(run, request, response)
+            if refusal is not None:
+                await self._refuse(request, response, refusal)
+
+    async def _refuse(
+        self, request: HttpRequest, response: HttpResponse, refusal: Refusal
+    ) -> None:
+        logger.log(
+            refusal.level,
+            "%s was refused with %d: %s",
+            request.name,
+            refusal.status,
+            refusal.error.message,
+        )
+        await response.refuse(refusal)
+
+    async def _serve(
+        self, run: Run, request: HttpRequest, response: HttpResponse
+    ) -> Refusal | None:
+        options, headers = self.options, request.headers
+        refusal = check_caller(headers, options.transport_security, options.cors_origins)
+        if refusal is not None:
+            return refusal
+        if cors.is_preflight(request.method, headers, options.cors_origins):
+            await response.send_whole(204, headers=cors.preflight_headers(headers, _METHODS))
+            return None
+        if request.method == "POST":
+            return await self._post(run, request, response)
+        return check_method(request.method, ("POST",))
+
+    async def _post(
+        self, run: Run, request: HttpRequest, response: HttpResponse
+    ) -> Refusal | None:
+        options = self.options
+        limit = options.max_request_body_size
+        refusal = check_post(request.headers, limit, json_only=options.json_response)
+        if refusal is not None:
+            return refusal
+        body = await request.read_body(limit, options.body_timeout)
+        if not isinstance(body, bytes):
+            return body
+        frame = parse_frame(body)
+        if is_modern(request.headers, frame):
+            return await serve_modern(
+                run.serving,
+                run.heart,
+                request,
+                response,
+                frame,
+                json_only=options.json_response,
+            )
+        return Refusal.of(400, "not yet")
+
+
+_METHODS: Final = ("GET", "POST", "DELETE")
+
+
+def _not_running(run: Run | None) -> Refusal:
+    if run is not None:
+        return Refusal.of(503, "The server stops", headers=(("connection", "close"),))
+    return Refusal.of(
+        503,
+        "This server does not run. An application that mounts it has to enter "
+        "`async with mcp.session_manager.run():` in its own lifespan",
+        level=logging.ERROR,
+    )
