@@ -208,3 +208,77 @@ async def open_app(app, **options):
         async with app.session_manager.run():
             yield AsgiClient(app, nursery, **options)
         nursery.cancel_scope.cancel()
+
+
+@attrs.define(eq=False)
+class OlderClient:
+    """A client of the older era: its session, and its requests by hand."""
+
+    client: AsgiClient
+    revision: str = "2025-11-25"
+    session_id: str | None = None
+    last_id: int = 0
+
+    @property
+    def headers(self) -> dict[str, Any]:
+        named = {"mcp-session-id": self.session_id}
+        if self.revision >= "2025-06-18":
+            named["mcp-protocol-version"] = self.revision
+        return named
+
+    async def initialize(self, capabilities=None, headers=None) -> Any:
+        params = {
+            "protocolVersion": self.revision,
+            "capabilities": capabilities or {},
+            "clientInfo": {"name": "older", "version": "1"},
+        }
+        answer = self.client.post(self.request("initialize", params), headers)
+        await answer.wait_complete()
+        if answer.status == 200 and "result" in answer.json():
+            self.session_id = answer.headers.get("mcp-session-id")
+            told = await self.tell("notifications/initialized").wait_complete()
+            assert told.status == 202
+        return answer
+
+    def request(self, method, params=None, request_id=None) -> Any:
+        if request_id is None:
+            self.last_id += 1
+            request_id = self.last_id
+        message = {"jsonrpc": "2.0", "id": request_id, "method": method}
+        return message if params is None else {**message, "params": params}
+
+    def post(self, message, **headers) -> Answer:
+        return self.client.post(message, {**self.headers, **headers})
+
+    def ask(self, method, params=None, request_id=None, **headers) -> Answer:
+        return self.post(self.request(method, params, request_id), **headers)
+
+    def call(self, tool, arguments=None, meta=None, request_id=None) -> Answer:
+        params: dict[str, Any] = {"name": tool, "arguments": arguments or {}}
+        if meta is not None:
+            params["_meta"] = meta
+        return self.ask("tools/call", params, request_id)
+
+    def tell(self, method, params=None) -> Answer:
+        message = {"jsonrpc": "2.0", "method": method}
+        return self.post(message if params is None else {**message, "params": params})
+
+    def respond(self, question, result) -> Answer:
+        return self.post({"jsonrpc": "2.0", "id": question["id"], "result": result})
+
+    def get(self, last_event_id=None, **headers) -> Answer:
+        given = {"accept": "text/event-stream", "last-event-id": last_event_id}
+        return self.client.start("GET", {**given, **self.headers, **headers})
+
+    def delete(self) -> Answer:
+        return self.client.start("DELETE", self.headers)
+
+
+@asynccontextmanager
+async def open_session(app, revision="2025-11-25", capabilities=None, **options):
+    """Run an application, and yield a client with a session of the older era."""
+    async with open_app(app, **options) as client:
+        older = OlderClient(client, revision)
+        answer = await older.initialize(capabilities)
+        assert answer.status == 200, answer
+        yield older

@@ -19,6 +19,7 @@ from . import _cors as cors
 from ._asgi import HttpRequest, HttpResponse
 from ._heart import Heart
 from ._modern import serve_modern
+from ._older import OlderEra
 from ._options import HttpOptions
 from ._refusal import Refusal
 from ._rules import check_method, check_post, is_modern
@@ -44,6 +45,7 @@ class Run:
     serving: Serving
     nursery: trio.Nursery
     heart: Heart
+    older: OlderEra
     stopping: bool = False
     _active: set[trio.CancelScope] = attrs.Factory(set[trio.CancelScope])
     _idle: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
@@ -63,6 +65,7 @@ class Run:
     async def stop(self) -> None:
         """Take no more requests, and have streams end in good order."""
         self.stopping = True
+        self.older.sessions.close_streams()
         await self.serving.stop()
 
     async def finish(self) -> None:
@@ -71,6 +74,7 @@ class Run:
             await self.stop()
             with trio.move_on_after(STOP_SECONDS):
                 await self._wait_idle()
+        self.older.sessions.end_all("the server stopped")
         for scope in self._active:
             scope.cancel(reason="the server stopped")
         with finish_within(STOP_SECONDS):
@@ -122,8 +126,10 @@ class StreamableHTTPSessionManager:
             self._server.open() as serving,
             open_background_nursery() as nursery,
         ):
-            run = Run(serving, nursery, Heart(self.options.keep_alive_interval))
-            nursery.start_soon(run.heart.run, name="HTTP keep-alive")
+            heart = Heart(self.options.keep_alive_interval)
+            run = Run(serving, nursery, heart, OlderEra(serving, nursery, self.options))
+            nursery.start_soon(heart.run, name="HTTP keep-alive")
+            nursery.start_soon(run.older.sessions.expire, name="HTTP idle sessions")
             self._run = run
             try:
                 yield
@@ -180,11 +186,14 @@ class StreamableHTTPSessionManager:
         if refusal is not None:
             return refusal
         if cors.is_preflight(request.method, headers, options.cors_origins):
-            await response.send_whole(204, headers=cors.preflight_headers(headers, _METHODS))
+            told = cors.preflight_headers(headers, run.older.methods)
+            await response.send_whole(204, headers=told)
             return None
         if request.method == "POST":
             return await self._post(run, request, response)
-        return check_method(request.method, ("POST",))
+        if is_modern(headers, None):
+            return check_method(request.method, ("POST",))
+        return await run.older.serve(request, response)
 
     async def _post(
         self, run: Run, request: HttpRequest, response: HttpResponse
@@ -207,10 +216,7 @@ class StreamableHTTPSessionManager:
                 frame,
                 json_only=options.json_response,
             )
-        return Refusal.of(400, "not yet")
-
-
-_METHODS: Final = ("GET", "POST", "DELETE")
+        return await run.older.post(request, response, frame)
 
 
 def _not_running(run: Run | None) -> Refusal:

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
-from trio_mcp._codec import check_notification, dump_message, why_unwritable
-from trio_mcp._rpc._answer import INTERNAL_ERROR_TEXT, answer
+from trio_mcp._rpc._answer import answer
 from trio_mcp._rpc._exchange import NO_PARAMS, Exchange, HttpDetails
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.errors import MCPError
 from trio_mcp.types import (
-    INTERNAL_ERROR,
-    ErrorData,
     JSONRPCError,
     JSONRPCNotification,
     JSONRPCRequest,
@@ -24,8 +21,8 @@ from trio_mcp.types import (
 
 from ._outgoing import Outgoing
 from ._refusal import Refusal, status_for
-from ._rules import check_frame, check_mirrored, check_modern
-from ._rules import check_notification as check_notification_headers
+from ._rules import check_frame, check_mirrored, check_modern, check_notification
+from ._written import dump_answer, dump_notification
 
 if TYPE_CHECKING:
     from trio_mcp._codec import Frame
@@ -90,7 +87,7 @@ async def serve_modern(
 async def _take_notification(request: HttpRequest, response: HttpResponse) -> Refusal | None:
     # Nothing is kept between requests, so there is nothing that a notification could change:
     # cancelling is closing the stream of an answer.
-    refusal = check_notification_headers(request.headers)
+    refusal = check_notification(request.headers)
     if refusal is None:
         await response.send_whole(202)
     return refusal
@@ -165,7 +162,7 @@ class _Reply:
     async def notify(self, method: str, params: JsonObject | None) -> None:
         """Send a notification; waits while too much waits for the client."""
         await trio.lowlevel.checkpoint()
-        data = dump_notification(method, params)
+        _, data = dump_notification(method, params)
         if not self.json_only:
             await self._outgoing.wait_room()
             self._outgoing.put(data)
@@ -184,39 +181,3 @@ class _Reply:
                 return Refusal(status, message.error, message.id)
         await self._response.send_whole(200, data)
         return None
-
-
-def dump_notification(method: str, params: JsonObject | None) -> bytes:
-    """Write a notification.
-
-    Raises:
-      TypeError, ValueError: if it holds what JSON cannot say; the message has the path.
-
-    """
-    try:
-        data = dump_message(JSONRPCNotification(method=method, params=params))
-    except (TypeError, ValueError):
-        check_notification(method, params)
-        raise
-    # The encoder takes NaN for null.
-    if b"null" in data:
-        check_notification(method, params)
-    return data
-
-
-def dump_answer(
-    message: JSONRPCResponse | JSONRPCError,
-) -> tuple[JSONRPCResponse | JSONRPCError, bytes]:
-    """Write an answer; one that cannot be written becomes an error, since someone waits for it.
-
-    Returns:
-      What is answered, and how it is written.
-
-    """
-    try:
-        return message, dump_message(message)
-    except (TypeError, ValueError) as exc:
-        logger.error("An answer cannot be written as JSON: %s", why_unwritable(message) or exc)  # noqa: TRY400 - the path says where
-    error = ErrorData(code=INTERNAL_ERROR, message=INTERNAL_ERROR_TEXT)
-    substitute = JSONRPCError(id=message.id, error=error)
-    return substitute, dump_message(substitute)
