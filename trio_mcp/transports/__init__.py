@@ -33,22 +33,58 @@ if TYPE_CHECKING:
     from trio_mcp.transports._stdio_client import StdioServerParameters as StdioServerParameters
     from trio_mcp.transports._stdio_client import stdio_client as stdio_client
     from trio_mcp.transports._stdio_server import stdio_server as stdio_server
+    from trio_mcp.transports.http._app import HttpApp as HttpApp
+    from trio_mcp.transports.http._asgi import HttpRequest as HttpRequest
+    from trio_mcp.transports.http._defaults import (
+        DEFAULT_MAX_REQUEST_BODY_SIZE as DEFAULT_MAX_REQUEST_BODY_SIZE,
+    )
+    from trio_mcp.transports.http._defaults import DEFAULT_MAX_SESSIONS as DEFAULT_MAX_SESSIONS
+    from trio_mcp.transports.http._defaults import (
+        DEFAULT_SESSION_IDLE_TIMEOUT as DEFAULT_SESSION_IDLE_TIMEOUT,
+    )
+    from trio_mcp.transports.http._event_store import EventCallback as EventCallback
+    from trio_mcp.transports.http._event_store import EventId as EventId
+    from trio_mcp.transports.http._event_store import EventMessage as EventMessage
+    from trio_mcp.transports.http._event_store import EventStore as EventStore
+    from trio_mcp.transports.http._event_store import InMemoryEventStore as InMemoryEventStore
+    from trio_mcp.transports.http._event_store import StreamId as StreamId
+    from trio_mcp.transports.http._manager import (
+        StreamableHTTPSessionManager as StreamableHTTPSessionManager,
+    )
+    from trio_mcp.transports.http._options import HttpOptions as HttpOptions
+    from trio_mcp.transports.http._security import (
+        TransportSecuritySettings as TransportSecuritySettings,
+    )
     from trio_mcp.transports.http._serve import HttpServing as HttpServing
     from trio_mcp.transports.http._serve import ServeOptions as ServeOptions
     from trio_mcp.transports.http._serve import serve_http_app as serve_http_app
 
 __all__ = [
     "DEFAULT_INHERITED_ENV_VARS",
+    "DEFAULT_MAX_REQUEST_BODY_SIZE",
+    "DEFAULT_MAX_SESSIONS",
+    "DEFAULT_SESSION_IDLE_TIMEOUT",
     "FORCE_KILL_TIMEOUT",
     "MAX_LINE_SIZE",
     "PROCESS_TERMINATION_TIMEOUT",
     "Batch",
     "Channel",
+    "EventCallback",
+    "EventId",
+    "EventMessage",
+    "EventStore",
+    "HttpApp",
+    "HttpOptions",
+    "HttpRequest",
     "HttpServing",
+    "InMemoryEventStore",
     "LineChannel",
     "Malformed",
     "ServeOptions",
     "StdioServerParameters",
+    "StreamId",
+    "StreamableHTTPSessionManager",
+    "TransportSecuritySettings",
     "create_client_server_memory_streams",
     "get_default_environment",
     "open_memory_channel_pair",
@@ -76,6 +112,20 @@ if not TYPE_CHECKING:
             "stdio_client": "._stdio_client",
             "stdio_server": "._stdio_server",
             # HTTP.
+            "DEFAULT_MAX_REQUEST_BODY_SIZE": ".http._defaults",
+            "DEFAULT_MAX_SESSIONS": ".http._defaults",
+            "DEFAULT_SESSION_IDLE_TIMEOUT": ".http._defaults",
+            "EventCallback": ".http._event_store",
+            "EventId": ".http._event_store",
+            "EventMessage": ".http._event_store",
+            "EventStore": ".http._event_store",
+            "HttpApp": ".http._app",
+            "HttpOptions": ".http._options",
+            "HttpRequest": ".http._asgi",
+            "InMemoryEventStore": ".http._event_store",
+            "StreamId": ".http._event_store",
+            "StreamableHTTPSessionManager": ".http._manager",
+            "TransportSecuritySettings": ".http._security",
             "HttpServing": ".http._serve",
             "ServeOptions": ".http._serve",
             "serve_http_app": ".http._serve",

@@ -3,64 +3,31 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Final, final
 
-import attrs
 import trio
 
-from trio_mcp._checks import check_callable, check_items, check_text
+from trio_mcp._checks import check_text
 from trio_mcp._rpc._nursery import finish_within
 
 from ._asgi import HttpRequest, HttpResponse
+from ._defaults import DEFAULT_STREAMABLE_HTTP_PATH
 from ._manager import StreamableHTTPSessionManager
+from ._options import HttpOptions
+from ._routes import route_path
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Iterable
 
     from trio_mcp._rpc._service import Service
 
-    from ._asgi import ASGIApp, Receive, Scope, Send
-    from ._options import HttpOptions
+    from ._asgi import Receive, Scope, Send
+    from ._routes import Route
 
 logger: Final = logging.getLogger("trio_mcp.http")
 
-DEFAULT_PATH: Final = "/mcp"
-
 _TELL_SECONDS: Final = 1.0
 # For the server to hear that the lifespan failed.
-
-
-def route_path(path: str) -> str:
-    """Give the one spelling of a path: with a slash before, and none behind."""
-    return "/" + path.strip("/")
-
-
-@attrs.frozen
-class Route:
-    """A path beside the endpoint, and what answers there.
-
-    Attributes:
-      path: Without variables.
-      methods: Of HTTP.
-      endpoint: An ASGI application; or a function that takes an `HttpRequest` and returns one,
-          as the responses of Starlette are.
-      name: For the author's own use.
-
-    """
-
-    path: str
-    methods: tuple[str, ...]
-    endpoint: Callable[..., Awaitable[Any]]
-    takes_request: bool
-    name: str | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request for this path."""
-        if not self.takes_request:
-            await self.endpoint(scope, receive, send)
-            return
-        answer: ASGIApp = await self.endpoint(HttpRequest(scope, receive))
-        await answer(scope, receive, send)
 
 
 @final
@@ -87,11 +54,13 @@ class HttpApp:
         server: Service,
         options: HttpOptions | None = None,
         *,
-        path: str = DEFAULT_PATH,
+        path: str = DEFAULT_STREAMABLE_HTTP_PATH,
         routes: Iterable[Route] = (),
     ) -> None:
         check_text("path", path)
-        self.session_manager = StreamableHTTPSessionManager(server, options)
+        self.session_manager = StreamableHTTPSessionManager.with_options(
+            server, options or HttpOptions()
+        )
         self.path = route_path(path)
         self._routes = tuple(routes)
 
@@ -148,43 +117,3 @@ class HttpApp:
             return
         logger.info("%s was refused with 404: the endpoint is %s", request.name, self.path)
         await response.send_whole(404, b"Not Found", (), "text/plain; charset=utf-8")
-
-
-def make_route(
-    path: str, methods: Iterable[str], endpoint: Callable[..., Awaitable[Any]], name: str | None
-) -> Route:
-    """Make a route of what a server's author gave.
-
-    Raises:
-      TypeError, ValueError: if one of the arguments is something else.
-
-    """
-    check_text("path", path)
-    if not path.startswith("/"):
-        raise ValueError(f"path: expected a path that begins with '/', got {path!r}")
-    if "{" in path:
-        raise ValueError(f"path: expected a path without variables, got {path!r}")
-    check_items("methods", methods, str, "a list of strings")
-    check_callable("a route", endpoint)
-    names = tuple(each.upper() for each in methods)
-    if "GET" in names and "HEAD" not in names:
-        names = (*names, "HEAD")
-    return Route(path, names, endpoint, _takes_request(endpoint), name)
-
-
-def _takes_request(endpoint: Callable[..., Awaitable[Any]]) -> bool:
-    import inspect  # noqa: PLC0415 - loads on first use
-
-    parameters = inspect.signature(endpoint).parameters.values()
-    needed = [
-        each
-        for each in parameters
-        if each.default is each.empty
-        and each.kind in {each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD}
-    ]
-    if len(needed) not in {1, 3}:
-        raise TypeError(
-            "A route takes (scope, receive, send), as ASGI says, or one HttpRequest; this one "
-            f"takes {len(needed)} arguments"
-        )
-    return len(needed) == 1

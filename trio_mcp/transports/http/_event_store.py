@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -14,13 +15,10 @@ from trio_mcp._checks import check_whole
 from trio_mcp._codec import dump_message, parse_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from trio_mcp.types import JSONRPCMessage
 
 StreamId: TypeAlias = str
 EventId: TypeAlias = str
-EventCallback: TypeAlias = "Callable[[EventMessage], Awaitable[None]]"
 
 
 @attrs.frozen
@@ -29,6 +27,9 @@ class EventMessage:
 
     message: JSONRPCMessage
     event_id: EventId | None = None
+
+
+EventCallback: TypeAlias = Callable[[EventMessage], Awaitable[None]]
 
 
 class EventStore(ABC):

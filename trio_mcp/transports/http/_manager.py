@@ -17,6 +17,13 @@ from trio_mcp.types import INTERNAL_ERROR, ErrorData
 
 from . import _cors as cors
 from ._asgi import HttpRequest, HttpResponse
+from ._defaults import (
+    DEFAULT_BODY_TIMEOUT,
+    DEFAULT_KEEP_ALIVE_INTERVAL,
+    DEFAULT_MAX_REQUEST_BODY_SIZE,
+    DEFAULT_MAX_SESSIONS,
+    DEFAULT_SESSION_IDLE_TIMEOUT,
+)
 from ._heart import Heart
 from ._modern import serve_modern
 from ._older import OlderEra
@@ -26,11 +33,13 @@ from ._rules import check_method, check_post, is_modern
 from ._security import check_caller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator
+    from collections.abc import AsyncGenerator, Generator, Sequence
 
     from trio_mcp._rpc._service import Service, Serving
 
     from ._asgi import Receive, Scope, Send
+    from ._event_store import EventStore
+    from ._security import TransportSecuritySettings
 
 logger: Final = logging.getLogger("trio_mcp.http")
 
@@ -95,16 +104,57 @@ class StreamableHTTPSessionManager:
         async with mcp.session_manager.run():
             yield
 
+    `MCPServer.streamable_http_app` makes one. The arguments are those of that method.
+
     Args:
       app: The server.
+      stateless: Whether older clients have no sessions (``stateless_http`` there).
+      security_settings: From where it may be called (``transport_security`` there). If it is
+          not given, from web pages of the same host.
+
+    Attributes:
       options: How requests are answered.
 
     """
 
-    def __init__(self, app: Service, options: HttpOptions | None = None) -> None:
+    def __init__(
+        self,
+        app: Service,
+        event_store: EventStore | None = None,
+        json_response: bool = False,
+        stateless: bool = False,
+        security_settings: TransportSecuritySettings | None = None,
+        retry_interval: int | None = None,
+        session_idle_timeout: float | None = DEFAULT_SESSION_IDLE_TIMEOUT,
+        max_request_body_size: int = DEFAULT_MAX_REQUEST_BODY_SIZE,
+        max_sessions: int | None = DEFAULT_MAX_SESSIONS,
+        *,
+        keep_alive_interval: float = DEFAULT_KEEP_ALIVE_INTERVAL,
+        body_timeout: float = DEFAULT_BODY_TIMEOUT,
+        cors_origins: Sequence[str] = (),
+    ) -> None:
         self._server = app
-        self.options = options or HttpOptions()
+        self.options = HttpOptions(
+            json_response=json_response,
+            stateless_http=stateless,
+            event_store=event_store,
+            retry_interval=retry_interval,
+            max_request_body_size=max_request_body_size,
+            session_idle_timeout=session_idle_timeout,
+            max_sessions=max_sessions,
+            transport_security=security_settings,
+            keep_alive_interval=keep_alive_interval,
+            body_timeout=body_timeout,
+            cors_origins=cors_origins,
+        )
         self._run: Run | None = None
+
+    @classmethod
+    def with_options(cls, app: Service, options: HttpOptions) -> StreamableHTTPSessionManager:
+        """Make one of options that are put together already."""
+        manager = cls(app)
+        manager.options = options
+        return manager
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None]:

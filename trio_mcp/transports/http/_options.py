@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import attrs
 
-from trio_mcp._checks import check_flag, check_kind, check_number, check_whole
+from trio_mcp._checks import check_flag, check_items, check_kind, check_number, check_whole
 
+from ._defaults import (
+    DEFAULT_BODY_TIMEOUT,
+    DEFAULT_KEEP_ALIVE_INTERVAL,
+    DEFAULT_MAX_REQUEST_BODY_SIZE,
+    DEFAULT_MAX_SESSIONS,
+    DEFAULT_SESSION_IDLE_TIMEOUT,
+)
+from ._event_store import EventStore
 from ._security import TransportSecuritySettings
 
 if TYPE_CHECKING:
-    from ._event_store import EventStore
-
-DEFAULT_MAX_REQUEST_BODY_SIZE: Final = 4 * 1024 * 1024
-"""Bytes of a request's body."""
-
-DEFAULT_SESSION_IDLE_TIMEOUT: Final = 30 * 60
-"""Seconds that a session of the older era is kept while its client is not connected."""
-
-DEFAULT_MAX_SESSIONS: Final = 10_000
-"""Sessions of the older era at the same time."""
-
-DEFAULT_KEEP_ALIVE_INTERVAL: Final = 15.0
-"""Seconds: proxies commonly cut what is silent for thirty or sixty."""
-
-DEFAULT_BODY_TIMEOUT: Final = 60.0
-"""Seconds for the body of a request."""
+    from collections.abc import Sequence
 
 
 @attrs.frozen(kw_only=True)
@@ -63,14 +56,17 @@ class HttpOptions:
     transport_security: TransportSecuritySettings | None = None
     keep_alive_interval: float = DEFAULT_KEEP_ALIVE_INTERVAL
     body_timeout: float = DEFAULT_BODY_TIMEOUT
-    cors_origins: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    cors_origins: Sequence[str] = ()
 
     def __attrs_post_init__(self) -> None:
+        check_items("cors_origins", self.cors_origins, str, "a list of strings")
         check_flag("json_response", self.json_response)
         check_flag("stateless_http", self.stateless_http)
         check_whole("max_request_body_size", self.max_request_body_size, least=1)
-        check_number("keep_alive_interval", self.keep_alive_interval, least=0)
-        check_number("body_timeout", self.body_timeout, least=0)
+        check_number("keep_alive_interval", self.keep_alive_interval, above=0)
+        check_number("body_timeout", self.body_timeout, above=0)
+        if self.event_store is not None:
+            check_kind("event_store", self.event_store, EventStore)
         if self.retry_interval is not None:
             check_whole("retry_interval", self.retry_interval, least=0)
         if self.session_idle_timeout is not None:
