@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from trio_mcp._protocol._connecting import Adopt, Connecting, Initialize, Probe, Step
-from trio_mcp.errors import InvalidResponse, LocalError, MCPError, RequestTimeout
+from trio_mcp.errors import (
+    ConnectionLost,
+    InvalidResponse,
+    LocalError,
+    MCPError,
+    RequestTimeout,
+)
 from trio_mcp.types._revisions import LATEST_MODERN
 
 from ._results import read_discovery
@@ -48,28 +54,43 @@ async def negotiate(
 
 
 async def _carry_out(session: ClientSession, connecting: Connecting, step: Step) -> Step:
+    if isinstance(step, Initialize):
+        return await _initialize(session, connecting, step)
+    assert isinstance(step, Probe)
     try:
-        if isinstance(step, Initialize):
-            result = await session.send_initialize(step.revision.version)
-        else:
-            assert isinstance(step, Probe)
-            result = await session.send_discover(step.revision.version)
-            if not _is_discovery(result):
-                result = {}
+        result = await session.send_discover(step.revision.version)
     except RequestTimeout:
-        if isinstance(step, Initialize):
-            raise
         return connecting.unanswered()
-    except InvalidResponse as exc:
-        # Garbage in place of an answer to the probe: not a modern server.
-        if isinstance(step, Initialize):
+    except MCPError as exc:
+        if isinstance(exc, LocalError) and not _is_of_older_server(exc):
             raise
         return connecting.refused(exc)
+    return connecting.answered(result if _is_discovery(result) else {})
+
+
+async def _initialize(session: ClientSession, connecting: Connecting, step: Initialize) -> Step:
+    try:
+        result = await session.send_initialize(step.revision.version)
     except LocalError:
         raise
     except MCPError as exc:
         return connecting.refused(exc)
     return connecting.answered(result)
+
+
+def _is_of_older_server(error: LocalError) -> bool:
+    """Whether what came of a probe shows that the server is older (versioning).
+
+    It is garbage in place of an answer, or, over HTTP, a status without an error of the
+    protocol; those are left out that are about who asks, how often, and from where.
+    """
+    if isinstance(error, InvalidResponse):
+        return True
+    status = error.status if isinstance(error, ConnectionLost) else None
+    return status is not None and 400 <= status < 500 and status not in _NOT_ABOUT_ERAS
+
+
+_NOT_ABOUT_ERAS: Final = frozenset({401, 402, 403, 407, 408, 421, 425, 429, 451})
 
 
 def _is_discovery(result: JsonObject) -> bool:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from trio_mcp.transports._stdio_server import stdio_server as stdio_server
     from trio_mcp.transports.http._app import HttpApp as HttpApp
     from trio_mcp.transports.http._asgi import HttpRequest as HttpRequest
+    from trio_mcp.transports.http._client import streamable_http_client as streamable_http_client
     from trio_mcp.transports.http._defaults import (
         DEFAULT_MAX_REQUEST_BODY_SIZE as DEFAULT_MAX_REQUEST_BODY_SIZE,
     )
@@ -91,6 +92,7 @@ __all__ = [
     "serve_http_app",
     "stdio_client",
     "stdio_server",
+    "streamable_http_client",
 ]
 
 if not TYPE_CHECKING:
@@ -129,6 +131,7 @@ if not TYPE_CHECKING:
             "HttpServing": ".http._serve",
             "ServeOptions": ".http._serve",
             "serve_http_app": ".http._serve",
+            "streamable_http_client": ".http._client",
             # Memory.
             "create_client_server_memory_streams": "._memory",
             "open_memory_channel_pair": "._memory",
