@@ -199,6 +199,27 @@ async def test_connection_is_used_again_after_an_answer(streams):
     assert len({each.client for each in server.seen}) == 1
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_what_comes_behind_the_answer_is_heard_and_changes_nothing(at_once):
+    class Adding(Scripted):
+        async def tools_call(self, seen: Seen) -> None:
+            answer = {"jsonrpc": "2.0", "id": seen.id, "result": DONE}
+            notice = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+            again = {"jsonrpc": "2.0", "id": seen.id, "error": {"code": -1, "message": "no"}}
+            events = [f"data: {json.dumps(each)}\n\n" for each in (answer, notice, again)]
+            await seen.events(*(["".join(events)] if at_once else events))
+            await seen.end()
+
+    heard: list[Any] = []
+
+    async def hear(message: Any) -> None:
+        heard.append(message)
+
+    async with scripted(Adding()) as url, Client(url, message_handler=hear) as client:
+        assert text_of(await client.call_tool("x")) == "done"
+        assert len(heard) == 1
+
+
 async def test_stream_that_stays_open_behind_its_answer_is_left():
     class Lingering(Scripted):
         async def tools_call(self, seen: Seen) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import attrs
+import trio
 
 from trio_mcp._codec import Batch, Malformed, parse_frame
 from trio_mcp._codec._sse import EventSplitter, EventTooLong
 from trio_mcp._rpc._calls import read_progress, run_progress_callback
-from trio_mcp.errors import InvalidResponse, MCPError
+from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError
 from trio_mcp.types import JSONRPCError, JSONRPCNotification, JSONRPCResponse
+
+from ._body import LAST_CHUNK_TIMEOUT
 
 if TYPE_CHECKING:
     from trio_mcp._codec import Frame
@@ -126,19 +130,30 @@ class HttpCall:
         """
         splitter = EventSplitter(self.max_size)
         while (chunk := await body.next()) is not None:
-            try:
-                events = splitter.feed(chunk)
-            except EventTooLong as exc:
-                raise InvalidResponse(f"{self.method}: {exc}") from exc
+            await self._take_events(splitter, chunk)
             position.moved(splitter)
-            for event in events:
-                if event.data and event.event == "message" and not self.is_settled:
-                    await self._take_frame(parse_frame(event.data))
             if self.is_settled:
-                await body.finish()
-                return
+                break
+        # What the server has to add does not change the answer, but may be meant for others.
+        with trio.move_on_after(LAST_CHUNK_TIMEOUT), suppress(ConnectionLost):
+            while (chunk := await body.next()) is not None:
+                await self._take_events(splitter, chunk)
+
+    async def _take_events(self, splitter: EventSplitter, chunk: bytes) -> None:
+        try:
+            events = splitter.feed(chunk)
+        except EventTooLong as exc:
+            if not self.is_settled:
+                raise InvalidResponse(f"{self.method}: {exc}") from exc
+            return
+        for event in events:
+            if event.data and event.event == "message":
+                await self._take_frame(parse_frame(event.data))
 
     async def _take_frame(self, frame: Frame) -> None:
+        if self.is_settled:
+            await self._take_late(frame)
+            return
         if not isinstance(frame, Batch):
             await self._take(frame)
         elif not self.inbound.has_batching:
@@ -149,6 +164,13 @@ class HttpCall:
         else:
             for each in frame.messages:
                 await self._take(each)
+
+    async def _take_late(self, frame: Frame) -> None:
+        """Take what comes behind the answer, unless it has to do with the call."""
+        if isinstance(frame, JSONRPCNotification):
+            await self._hear(frame)
+        elif not isinstance(frame, Batch):
+            self.inbound.stray_answer(frame.id)
 
     async def _take(self, frame: Frame) -> None:
         if isinstance(frame, JSONRPCResponse):
