@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
+import weakref
 from typing import Any
 
 import httpx
@@ -18,7 +20,7 @@ from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTi
 from trio_mcp.transports import streamable_http_client
 from trio_mcp.types import TextContent
 
-from ._scripted import DONE, TOOLS, Scripted, Seen, scripted
+from ._scripted import DONE, TOOLS, OlderScripted, Scripted, Seen, scripted
 from ._serving import until
 
 
@@ -651,7 +653,6 @@ async def test_tools_with_faulty_annotations_are_left_out_with_a_warning(caplog)
 
 
 async def test_faulty_annotations_do_not_matter_to_older_servers():
-    from ._scripted import OlderScripted
 
     class Older(OlderScripted):
         async def tools_list(self, seen: Seen) -> None:
@@ -718,3 +719,22 @@ async def test_client_can_be_opened_again():
         for _ in range(2):
             async with client:
                 assert text_of(await client.call_tool("x")) == "done"
+
+
+@pytest.mark.parametrize("kind", [Scripted, OlderScripted])
+async def test_what_a_closed_client_held_is_freed_at_once(kind):
+    async with scripted(kind()) as url:
+        gc.collect()
+        gc.disable()
+        try:
+            client = Client(url)
+            async with client:
+                await client.call_tool("x")
+                with trio.move_on_after(0):
+                    await client.call_tool("x")
+                refs = [weakref.ref(client.session), weakref.ref(client.session._link)]
+            refs.append(weakref.ref(client))
+            del client
+            assert [ref() for ref in refs] == [None, None, None]
+        finally:
+            gc.enable()

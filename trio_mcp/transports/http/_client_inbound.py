@@ -61,8 +61,8 @@ class Inbound:
     ) -> None:
         self._serving = serving
         self._connection = connection
-        self._link = link
-        self._post = post
+        self._link: Link | None = link
+        self._post: Callable[[JSONRPCMessage], Awaitable[None]] | None = post
         self._calls = calls
         self._open: OpenRequests[Exchange] = OpenRequests()
         self.pump = Pump()
@@ -75,9 +75,10 @@ class Inbound:
         return revision is not None and revision.has_batching
 
     def close(self) -> None:
-        """Cancel what is being answered."""
+        """Cancel what is being answered, and let go of the link, so that it is freed at once."""
         for exchange in self._open.drain():
             exchange.cancel("the connection was closed")
+        self._link = self._post = self.nursery = None
 
     def stray_answer(self, request_id: RequestId | None) -> None:
         """Drop an answer that came where it does not belong."""
@@ -155,6 +156,7 @@ class Inbound:
         await trio.lowlevel.checkpoint()
 
     async def _take_request(self, request: JSONRPCRequest) -> None:
+        assert self._link is not None
         exchange = Exchange(
             request.id,
             request.method,
@@ -204,6 +206,7 @@ class Inbound:
             await self._send(message)
 
     async def _send(self, message: JSONRPCMessage) -> None:
+        assert self._post is not None
         try:
             await self._post(message)
         except ConnectionLost as exc:

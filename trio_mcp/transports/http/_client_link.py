@@ -347,6 +347,8 @@ class HttpLink(Link):
                     await self._finish()  # noqa: ASYNC102 - it shields itself, bounded
         finally:
             self._inbound.close()
+            self._session.forget()
+            self._nursery = None
             self._serving.disconnect(self._connection)
 
     async def _finish(self) -> None:

@@ -70,7 +70,7 @@ class HttpSession:
     ) -> None:
         self._endpoint = endpoint
         self._inbound = inbound
-        self._initialize = initialize
+        self._initialize: Callable[[JsonObject], Awaitable[None]] | None = initialize
         self._max_size = max_size
         self._params: JsonObject = {}
         self._renewal: Renewal | None = None
@@ -120,6 +120,7 @@ class HttpSession:
         if self.id != lost_id:
             await trio.lowlevel.checkpoint()
             return
+        assert self._initialize is not None
         logger.warning("%s has lost the session: another one is opened", self._shown)
         self.stop_listening()
         renewal = self._renewal = Renewal()
@@ -247,6 +248,10 @@ class HttpSession:
         except ConnectionLost as exc:
             logger.debug("The server was not told that the session is over: %s", exc)
         self.id = None
+
+    def forget(self) -> None:
+        """Let go of the link, so that it is freed at once."""
+        self._initialize = self.nursery = None
 
     @property
     def _shown(self) -> str:
