@@ -102,22 +102,24 @@ class ServeOptions:
         if self.certfile is None and (self.keyfile is not None or self.http2):
             raise ValueError("keyfile and http2 need TLS: give a certfile, too")
 
-    def addresses(self) -> Sequence[str]:
-        """Return what to listen on, as `binds` writes it."""
-        binds = list(self.binds)
-        if self.unix_socket is not None:
-            binds.append(f"{UNIX}{self.unix_socket}")
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return binds or [f"{host}:{self.port}"]
 
-    def limits(self) -> Limits:
-        """Return the limits of time of one connection."""
-        return Limits(
-            head=self.head_timeout,
-            body=self.body_timeout,
-            write=self.write_timeout,
-            keep_alive=self.keep_alive_timeout,
-        )
+def _addresses(options: ServeOptions) -> Sequence[str]:
+    """Give what to listen on, as `ServeOptions.binds` writes it."""
+    binds = list(options.binds)
+    if options.unix_socket is not None:
+        binds.append(f"{UNIX}{options.unix_socket}")
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    return binds or [f"{host}:{options.port}"]
+
+
+def _limits(options: ServeOptions) -> Limits:
+    """Give the limits of time of one connection."""
+    return Limits(
+        head=options.head_timeout,
+        body=options.body_timeout,
+        write=options.write_timeout,
+        keep_alive=options.keep_alive_timeout,
+    )
 
 
 @attrs.define(eq=False)
@@ -191,7 +193,7 @@ async def serve_http_app(  # noqa: ASYNC114, ASYNC128 - the server reports that 
             options.certfile, options.keyfile, options.keyfile_password, http2=options.http2
         )
     async with open_lifespan(app) as state:
-        binds = options.addresses()
+        binds = _addresses(options)
         listeners = await open_listeners(binds)
         try:
             server = _Server(app, options, state, context)
@@ -214,7 +216,7 @@ class _Server:
     ) -> None:
         self._app = app
         self._options = options
-        self._limits = options.limits()
+        self._limits = _limits(options)
         self._state = state
         self._tls = tls
         self._context = WorkerContext(None)
