@@ -115,11 +115,11 @@ async def test_an_unknown_session_is_404_and_none_is_400():
     async with open_session(make_app()) as older:
         for session_id, status in [("made-up", 404), (None, 400)]:
             older.session_id = session_id
-            for answer in [older.ask("tools/list"), older.get(), older.delete()]:
+            for answer in [older.ask("ping", None, "a"), older.get(), older.delete()]:
                 await answer.wait_complete()
                 assert answer.status == status
                 assert answer.json()["error"]["code"] == -32600
-                assert "id" not in answer.json()
+                assert answer.json().get("id", "a") == "a"
 
 
 @pytest.mark.req("R-569")
@@ -674,7 +674,9 @@ async def test_in_json_mode_a_cancelled_request_gets_some_answer():
         answer = older.call("wait", {"seconds": 9}, request_id=5)
         await trio.testing.wait_all_tasks_blocked()
         await older.tell("notifications/cancelled", {"requestId": 5}).wait_complete()
-        assert (await answer.wait_complete()).json()["error"]["code"] == -32800
+        told = (await answer.wait_complete()).json()
+        assert told["error"]["code"] == -32800
+        assert told["id"] == 5
 
 
 # Without sessions

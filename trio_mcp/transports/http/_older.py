@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from trio_mcp._codec import Frame
     from trio_mcp._rpc._service import Serving
-    from trio_mcp.types import JSONRPCMessage
+    from trio_mcp.types import JSONRPCMessage, RequestId
     from trio_mcp.types._revisions import Revision
 
     from ._asgi import HttpRequest, HttpResponse
@@ -94,7 +94,7 @@ class OlderEra:
         session = self._find(request)
         if isinstance(session, Refusal):
             # What is no message at all says more of what went wrong.
-            return refuse_malformed(frame) if isinstance(frame, Malformed) else session
+            return refuse_malformed(frame) if isinstance(frame, Malformed) else _to(frame, session)
         with self.sessions.using(session):
             return await self._post_in(session, request, response, frame)
 
@@ -111,14 +111,14 @@ class OlderEra:
         self, request: HttpRequest, response: HttpResponse, frame: JSONRPCRequest
     ) -> Refusal | None:
         if self.sessions.are_full:
-            return self._full()
+            return _to(frame, self._full())
         session = Session(self._serving, self._nursery, self._options, request.principal)
         is_open = False
         try:
             message, data = dump_answer(await self._shake_hands(session, request, frame))
             if isinstance(message, JSONRPCResponse):
                 if self.sessions.are_full:
-                    return self._full()
+                    return _to(frame, self._full())
                 is_open = True
                 session.begin()
                 self.sessions.add(session)
@@ -196,7 +196,9 @@ class OlderEra:
                 await _start(session, each, request, stream, is_batch=is_batch)
             if not requests:
                 stream.end()
-            await self._respond(request, response, outgoing, is_batch=is_batch)
+            await self._respond(
+                request, response, outgoing, is_batch=is_batch, last_id=_last_id(requests)
+            )
         finally:
             stream.let_go(outgoing)
             session.forget_if_ended(stream)
@@ -208,6 +210,7 @@ class OlderEra:
         outgoing: Outgoing,
         *,
         is_batch: bool = False,
+        last_id: RequestId | None = None,
     ) -> None:
         keep_alive = self._options.keep_alive_interval
         json_only = self._options.json_response and not outgoing.is_stream
@@ -217,9 +220,10 @@ class OlderEra:
             if outgoing.is_stream:
                 await outgoing.write(response, keep_alive)
             elif not outgoing.gone:
-                await _send_json(
-                    response, outgoing.answers, is_batch=is_batch, json_only=json_only
-                )
+                answers = outgoing.answers
+                if json_only and not answers:
+                    answers = [_cancelled(last_id)]
+                await _send_json(response, answers, is_batch=is_batch)
 
     # Each request for itself
 
@@ -292,6 +296,13 @@ class OlderEra:
         return await self.delete(request, response)
 
 
+def _to(frame: Frame, refusal: Refusal) -> Refusal:
+    """Address a refusal to the request that it answers."""
+    if isinstance(frame, JSONRPCRequest):
+        return attrs.evolve(refusal, request_id=frame.id)
+    return refusal
+
+
 def _revision_of(request: HttpRequest) -> Revision:
     # Protocol version header: without one, and without a session to know it by, it is this.
     named = request.headers.get(VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION)
@@ -321,15 +332,20 @@ async def _start(
     await session.start(frame, request, stream)
 
 
-async def _send_json(
-    response: HttpResponse, answers: list[bytes], *, is_batch: bool, json_only: bool
-) -> None:
+def _last_id(requests: list[JSONRPCRequest]) -> RequestId | None:
+    return requests[-1].id if requests else None
+
+
+def _cancelled(request_id: RequestId | None) -> bytes:
+    error = ErrorData(code=REQUEST_CANCELLED, message="The request was cancelled")
+    return dump_message(JSONRPCError(id=request_id, error=error))
+
+
+async def _send_json(response: HttpResponse, answers: list[bytes], *, is_batch: bool) -> None:
     if answers:
         body = b"[%b]" % b",".join(answers) if is_batch else answers[0]
         await response.send_whole(200, body)
-    elif json_only:
-        error = ErrorData(code=REQUEST_CANCELLED, message="The request was cancelled")
-        await response.send_whole(200, dump_message(JSONRPCError(id=None, error=error)))
     else:
+        # Cancellation: a request that was cancelled is not answered, so nothing is streamed.
         await response.start(200, EVENT_STREAM_HEADERS)
         await response.send_part(b"", more=False)
