@@ -10,7 +10,7 @@ import trio
 from trio_mcp._checks import check_text
 from trio_mcp._rpc._nursery import finish_within
 
-from ._asgi import HttpRequest, HttpResponse
+from ._asgi import HttpRequest, HttpResponse, path_within
 from ._defaults import DEFAULT_STREAMABLE_HTTP_PATH
 from ._manager import StreamableHTTPSessionManager
 from ._options import HttpOptions
@@ -98,14 +98,13 @@ class HttpApp:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = HttpRequest(scope, receive)
-        path = route_path(request.path)
+        path = route_path(path_within(scope))
         if path == self.path:
             await self.session_manager.handle_request(scope, receive, send)
             return
         found = [each for each in self._routes if route_path(each.path) == path]
         for route in found:
-            if request.method in route.methods:
+            if scope["method"] in route.methods:
                 await route(scope, receive, send)
                 return
         response = HttpResponse(send, scope.get("http_version", "1.1"))
@@ -115,5 +114,6 @@ class HttpApp:
                 405, b"Method Not Allowed", [("allow", allowed)], "text/plain; charset=utf-8"
             )
             return
-        logger.info("%s was refused with 404: the endpoint is %s", request.name, self.path)
+        name = HttpRequest(scope, receive).name
+        logger.info("%s was refused with 404: the endpoint is %s", name, self.path)
         await response.send_whole(404, b"Not Found", (), "text/plain; charset=utf-8")

@@ -62,11 +62,7 @@ class HttpRequest:
     @property
     def path(self) -> str:
         """The path within this application, wherever that is mounted."""
-        path: str = self.scope["path"]
-        root: str = self.scope.get("root_path", "").rstrip("/")
-        if root and (path == root or path.startswith(root + "/")):
-            path = path[len(root) :]
-        return path
+        return path_within(self.scope)
 
     @property
     def principal(self) -> Principal | None:
@@ -134,6 +130,15 @@ class HttpRequest:
         except _GONE:
             logger.debug("%s: the client has gone", self.name)
         on_gone()
+
+
+def path_within(scope: Scope) -> str:
+    """Give the path of a request within this application, wherever that is mounted."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "").rstrip("/")
+    if root and (path == root or path.startswith(root + "/")):
+        path = path[len(root) :]
+    return path
 
 
 _CLOSE: Final = (("connection", "close"),)

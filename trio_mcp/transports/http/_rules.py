@@ -9,6 +9,7 @@ for those who serve it.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from trio_mcp._codec import Batch, Malformed
@@ -90,6 +91,7 @@ def check_accept(headers: Headers, wanted: tuple[str, ...]) -> Refusal | None:
     return Refusal.of(406, f"Accept has to list {' and '.join(wanted)}")
 
 
+@lru_cache(maxsize=64)
 def accepts(header: str, media_type: str) -> bool:
     """Tell whether an ``Accept`` header takes a media type (RFC 9110, 12.5.1)."""
     kind = media_type.partition("/")[0]
