@@ -519,11 +519,12 @@ async def test_leaving_the_client_fails_calls_of_other_tasks():
     assert [type(error) for error in errors] == [ConnectionLost]
 
 
-async def test_calls_beyond_the_limit_wait_and_streams_take_no_place(monkeypatch):
+async def test_calls_beyond_the_limit_wait_to_be_sent(monkeypatch):
     from trio_mcp.transports.http import _client_link
 
     monkeypatch.setattr(_client_link, "MAX_CALLS", 2)
     server = Napping()
+    server.streams = False
     async with scripted(server) as url, Client(url) as client, trio.open_nursery() as nursery:
         for _ in range(5):
             nursery.start_soon(client.call_tool, "x")
@@ -533,6 +534,44 @@ async def test_calls_beyond_the_limit_wait_and_streams_take_no_place(monkeypatch
         link: Any = client.session._link
         await link.notify("notifications/roots/list_changed")
         nursery.cancel_scope.cancel()
+
+
+async def test_call_whose_response_is_a_stream_is_in_nobodys_way(monkeypatch):
+    from trio_mcp.transports.http import _client_link
+
+    monkeypatch.setattr(_client_link, "MAX_CALLS", 1)
+    server = Napping()
+    async with scripted(server) as url, Client(url) as client, trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(client.call_tool, "x")
+        await until(lambda: len(server.asked("tools/call")) == 3)
+        await client.list_tools()
+        nursery.cancel_scope.cancel()
+
+
+async def test_progress_callback_may_call_tools(monkeypatch):
+    from trio_mcp.transports.http import _client_link
+
+    monkeypatch.setattr(_client_link, "MAX_CALLS", 1)
+
+    class Telling(Scripted):
+        async def tools_call(self, seen: Seen) -> None:
+            token = seen.params["_meta"].get("progressToken")
+            if token is not None:
+                params = {"progressToken": token, "progress": 1}
+                await seen.message({"method": "notifications/progress", "params": params})
+            await seen.stream_result(DONE)
+
+    answers: list[str] = []
+
+    async with scripted(Telling()) as url, Client(url) as client:
+
+        async def on_progress(*report: Any) -> None:
+            answers.append(text_of(await client.call_tool("inner")))
+
+        with trio.fail_after(2):
+            await client.call_tool("outer", progress_callback=on_progress)
+    assert answers == ["done"]
 
 
 async def test_nothing_is_sent_of_what_is_no_json():

@@ -33,7 +33,7 @@ from trio_mcp.types import (
 from trio_mcp.types._methods import METHODS
 
 from ._body import Body
-from ._client_answer import read_response
+from ._client_answer import media_type, read_response
 from ._client_call import HttpCall, Position
 from ._client_inbound import Inbound
 from ._client_session import HttpSession
@@ -50,8 +50,9 @@ if TYPE_CHECKING:
     from ._endpoint import Endpoint
 
 MAX_CALLS: Final = 256
-"""Calls that are under way at once; more wait. What a server is answered, and streams of
-notifications, take no place: a call may be waiting for just that."""
+"""Calls that wait for a response at once; more wait to be sent. One whose response is a stream
+gives its place away, and what a server is answered takes none: on such a stream a call may be
+waiting for that answer, or its progress callback for another call."""
 
 NOTICE_TIMEOUT: Final = 2.0
 """Seconds for telling a server of the older era that a call was cancelled."""
@@ -140,11 +141,23 @@ class HttpLink(Link):
     async def _carry_out(self, call: HttpCall, params: JsonObject, content: bytes) -> JsonObject:
         meta: JsonObject = params.get("_meta") or {}
         version: str | None = meta.get(PROTOCOL_VERSION_META_KEY)
-        if call.options.on_notification is not None:
-            # A stream of notifications, which may last for ever.
+        await self._take_place(call)
+        try:
             return await self._ask(call, params, content, version)
-        async with self._limiter:
-            return await self._ask(call, params, content, version)
+        finally:
+            self._leave_place(call)
+
+    async def _take_place(self, call: HttpCall) -> None:
+        try:
+            self._limiter.acquire_on_behalf_of_nowait(call)
+        except trio.WouldBlock:
+            await self._limiter.acquire_on_behalf_of(call)
+        call.has_place = True
+
+    def _leave_place(self, call: HttpCall) -> None:
+        if call.has_place:
+            call.has_place = False
+            self._limiter.release_on_behalf_of(call)
 
     async def _ask(
         self, call: HttpCall, params: JsonObject, content: bytes, version: str | None
@@ -221,7 +234,10 @@ class HttpLink(Link):
     async def _post(self, call: HttpCall, headers: Mapping[str, str], content: bytes) -> Any:
         call.limit.start()
         call.sent = True
-        return await self._endpoint.send("POST", headers, content)
+        response = await self._endpoint.send("POST", headers, content)
+        if media_type(response) == "text/event-stream":
+            self._leave_place(call)
+        return response
 
     def _cut(self, call: HttpCall) -> ConnectionLost:
         return ConnectionLost(
