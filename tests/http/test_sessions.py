@@ -15,6 +15,7 @@ from trio_mcp._rpc._exchange import Principal
 from trio_mcp.errors import ConnectionLost, MCPError
 from trio_mcp.transports.http._app import HttpApp
 from trio_mcp.transports.http._asgi import PRINCIPAL
+from trio_mcp.transports.http._event_store import InMemoryEventStore
 from trio_mcp.transports.http._options import HttpOptions
 from trio_mcp.types import CallToolResult
 
@@ -492,6 +493,21 @@ async def test_a_question_that_is_given_up_is_told_to_the_client():
         assert notice["params"] == {"requestId": asked["id"], "reason": "a deadline passed"}
         late = await older.respond(asked, {"roots": []}).wait_complete()
         assert late.status == 202
+
+
+@pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")
+@pytest.mark.parametrize("store", [None, InMemoryEventStore()], ids=["plain", "kept"])
+async def test_that_a_question_is_given_up_is_told_before_the_answer_ends_the_stream(store):
+    async def handler(ctx, params):
+        with trio.move_on_after(3):
+            await ctx.session.list_roots()
+        return CallToolResult(content=[])
+
+    app = asking_app(handler, HttpOptions(event_store=store))
+    async with open_session(app, capabilities=CAN_ELICIT) as older:
+        messages = await older.call("x").messages()
+    told = [each.get("method", "answer") for each in messages]
+    assert told == ["roots/list", "notifications/cancelled", "answer"]
 
 
 @pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")

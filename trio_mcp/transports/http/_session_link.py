@@ -76,10 +76,9 @@ class StreamLink(Link):
             raise ConnectionLost("The client has left the stream on which it could be asked")
 
     def _tell_cancelled(self, call: Call, exc: BaseException) -> None:
-        # Nobody waits for the notice; a task of the run may have to.
         params: JsonObject = {"requestId": call.id, "reason": cancel_reason(exc)}
         notice = JSONRPCNotification(method="notifications/cancelled", params=params)
-        self._session.send_soon(self._stream, notice)
+        self._session.send_nowait(self._stream, notice)
 
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         """See `Link.notify`."""

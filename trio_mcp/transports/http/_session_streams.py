@@ -70,6 +70,8 @@ class SessionStream:
     _ended: bool = False
     _pending: set[RequestId] = attrs.Factory(set[Any])
     _finished: trio.Event = attrs.field(factory=trio.Event)
+    # What is to be kept before anything else, in this order.
+    _waiting: deque[tuple[JSONRPCMessage, bytes]] = attrs.Factory(deque[Any])
     _backlog: deque[bytes] = attrs.field(factory=lambda: deque(maxlen=MAX_BACKLOG))
 
     @property
@@ -106,11 +108,7 @@ class SessionStream:
           data: The same as it is written.
 
         """
-        try:
-            await self._keep_and_put(data, message)
-        except Exception:
-            logger.exception("An event store failed: the answer is sent without being kept")
-            self._put(data, None, is_answer=True)
+        await self._keep_and_put(data, message)
         if message.id is not None:
             self.drop(message.id)
 
@@ -120,14 +118,50 @@ class SessionStream:
         if not self._pending:
             self.end()
 
-    async def _keep_and_put(self, data: bytes, message: JSONRPCMessage) -> None:
-        is_answer = isinstance(message, (JSONRPCResponse, JSONRPCError))
+    def send_nowait(self, message: JSONRPCMessage) -> bool:
+        """Send a message for which nobody waits, before whatever is sent after it.
+
+        Returns:
+          Whether it still waits to be kept, for which `keep_waiting` has to be called.
+
+        """
+        data = dump_message(message)
         if self._options.store is None:
+            self._put(data, None, is_answer=False)
+            return False
+        self._waiting.append((message, data))
+        return True
+
+    async def keep_waiting(self) -> None:
+        """Keep, and so send, what `send_nowait` has left, unless that was done meanwhile."""
+        async with self._order:
+            await self._keep_waiting()
+
+    async def _keep_and_put(self, data: bytes, message: JSONRPCMessage) -> None:
+        if self._options.store is None:
+            is_answer = isinstance(message, (JSONRPCResponse, JSONRPCError))
             self._put(data, None, is_answer=is_answer)
             return
         async with self._order:
-            event_id = await self._options.store.store_event(self.id, message)
+            self._waiting.append((message, data))
+            await self._keep_waiting()
+
+    async def _keep_waiting(self) -> None:
+        while self._waiting:
+            message, data = self._waiting[0]
+            event_id = await self._store_event(message)
+            self._waiting.popleft()
+            is_answer = isinstance(message, (JSONRPCResponse, JSONRPCError))
             self._put(data, event_id, is_answer=is_answer)
+
+    async def _store_event(self, message: JSONRPCMessage | None) -> str | None:
+        store = self._options.store
+        assert store is not None
+        try:
+            return await store.store_event(self.id, message)
+        except Exception:
+            logger.exception("An event store failed: a message is sent without being kept")
+            return None
 
     def _put(self, data: bytes, event_id: str | None, *, is_answer: bool) -> None:
         outgoing = self._outgoing
@@ -144,11 +178,12 @@ class SessionStream:
     async def carry(self, outgoing: Outgoing) -> None:
         """Have an HTTP answer carry it from the beginning, or from now on."""
         if self._options.are_primed:
-            assert self._options.store is not None
             async with self._order:
-                event_id = await self._options.store.store_event(self.id, None)
+                event_id = await self._store_event(None)
                 self._take_over(outgoing)
-                outgoing.put_raw(dump_event(b"", id=event_id, retry_ms=self._options.retry_ms))
+                if event_id is not None:
+                    retry_ms = self._options.retry_ms
+                    outgoing.put_raw(dump_event(b"", id=event_id, retry_ms=retry_ms))
         else:
             self._take_over(outgoing)
         while self._backlog:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
-from trio_mcp._codec import dump_message
 from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._protocol._refusals import duplicate_id, server_busy
 from trio_mcp._rpc._answer import answer, error_for
@@ -152,15 +151,10 @@ class Session:
         if stream.ended:
             self._streams.pop(stream.id, None)
 
-    def send_soon(self, stream: SessionStream, message: JSONRPCMessage) -> None:
+    def send_nowait(self, stream: SessionStream, message: JSONRPCMessage) -> None:
         """Send a message for which nobody waits."""
-        self._nursery.start_soon(self._send_logged, stream, message, name="HTTP notice")
-
-    async def _send_logged(self, stream: SessionStream, message: JSONRPCMessage) -> None:
-        try:
-            await stream.send(message, dump_message(message))
-        except Exception:
-            logger.exception("A notice could not be sent")
+        if stream.send_nowait(message):
+            self._nursery.start_soon(stream.keep_waiting, name="HTTP notice")
 
     # What the client sends
 
