@@ -1,4 +1,4 @@
-"""Servers of the official SDK over Streamable HTTP, each in a process of its own."""
+"""Servers of the official SDK over HTTP, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def http_peer(sdk: str = "mcp", **options: Any) -> AsyncGenerator[str, Non
     assert process.stdout is not None
     try:
         port = int(await process.stdout.receive_some())
-        yield f"http://127.0.0.1:{port}/mcp"
+        yield f"http://127.0.0.1:{port}/{'sse' if options.get('sse') else 'mcp'}"
     finally:
         with trio.CancelScope(shield=True):
             await process.stdin.aclose()

@@ -1,4 +1,4 @@
-"""Our client and a server of the official SDK over Streamable HTTP, in every revision."""
+"""Our client and a server of the official SDK over HTTP, in every revision."""
 
 from __future__ import annotations
 
@@ -73,3 +73,28 @@ async def test_every_feature_of_a_server(mode: str, options: dict[str, Any]) -> 
             await check_cancelling(client)
             await check_logging(client, logged)
             await check_what_a_server_may_ask(client)
+
+
+@pytest.mark.limit(30)
+@pytest.mark.parametrize("mode", ["auto", *OLDER_REVISIONS])
+async def test_every_feature_of_a_server_over_http_sse(mode: str) -> None:
+    async with (
+        http_peer(sse=True) as url,
+        # The way is found out, too.
+        Client(
+            url,
+            mode=mode,
+            list_roots_callback=list_roots,
+            sampling_callback=sample,
+        ) as client,
+    ):
+        # Their server speaks the newest revision over this carrier as well.
+        assert client.protocol_version == ("2026-07-28" if mode == "auto" else mode)
+        await check_lists(client)
+        await check_calls(client)
+        await check_errors(client)
+        await check_progress(client)
+        await check_cancelling(client)
+        await check_resources(client)
+        await check_prompts_and_completion(client)
+        await check_what_a_server_may_ask(client)

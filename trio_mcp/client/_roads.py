@@ -59,10 +59,7 @@ def road_to(
         if isinstance(server, StreamableHttpParameters):
             return _url_opener(server.url, server.client_options())
         if isinstance(server, SseServerParameters):
-            raise TypeError(
-                f"Client cannot connect to the HTTP+SSE server at {server.url!r} yet: use "
-                "StreamableHttpParameters, or a transport"
-            )
+            return _sse_opener(server.url, server.client_options())
     # A class has what its instances have, and is none of them.
     is_class = isinstance(server, type)
     if not is_class and hasattr(server, "__aenter__") and hasattr(server, "__aexit__"):
@@ -88,6 +85,20 @@ def channel_opener(read: Channel, write: Channel | None) -> OpenLink:
         return read.open_link
     channel = join_ends(read, write)
     return lambda serving: open_peer(channel, serving)
+
+
+def older_road_to(server: Any) -> OpenLink | None:
+    """Find the way to a server at a URL that turns out not to speak Streamable HTTP."""
+    return _sse_opener(server, {}) if isinstance(server, str) else None
+
+
+def _sse_opener(url: str, options: dict[str, Any]) -> OpenLink:
+    def open_url(serving: Serving) -> AbstractAsyncContextManager[Link]:
+        from trio_mcp.transports import sse_client  # noqa: PLC0415 - by kind of server
+
+        return _open_transport(sse_client(url, **options), serving)
+
+    return open_url
 
 
 def _url_opener(url: str, options: dict[str, Any]) -> OpenLink:

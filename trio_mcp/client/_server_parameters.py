@@ -38,7 +38,11 @@ def _names_only(headers: dict[str, Any] | None) -> str:
 
 @attrs.frozen
 class SseServerParameters:
-    """A server that is reached over HTTP+SSE, the HTTP transport of 2024-11-05."""
+    """A server that is reached over HTTP+SSE, the HTTP transport of 2024-11-05.
+
+    `timeout` is for reaching the server, in seconds. `sse_read_timeout` limits nothing, as in
+    `StreamableHttpParameters`.
+    """
 
     url: str
     headers: dict[str, Any] | None = attrs.field(default=None, repr=_names_only)
@@ -47,6 +51,10 @@ class SseServerParameters:
 
     def __attrs_post_init__(self) -> None:
         _check_http(self)
+
+    def client_options(self) -> dict[str, Any]:
+        """Return them as keyword arguments of `sse_client`."""
+        return {"headers": self.headers, "timeout": self.timeout}
 
 
 @attrs.frozen

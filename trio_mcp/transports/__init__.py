@@ -1,7 +1,9 @@
 """The roads that messages take, and the interfaces that own roads implement.
 
 A carrier is a `Channel`. `open_memory_channel_pair` joins two in memory, `stdio_client` runs
-a server as a child process, `stdio_server` is the other end of that.
+a server as a child process, `stdio_server` is the other end of that. Over HTTP,
+`streamable_http_client` and `sse_client` reach a server at a URL, and `serve_http_app` serves
+one, or any other ASGI application.
 
 Names load on first use, so that a program pays for the carriers it uses.
 """
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from trio_mcp.transports.http._serve import HttpServing as HttpServing
     from trio_mcp.transports.http._serve import ServeOptions as ServeOptions
     from trio_mcp.transports.http._serve import serve_http_app as serve_http_app
+    from trio_mcp.transports.http._sse_client import sse_client as sse_client
 
 __all__ = [
     "DEFAULT_INHERITED_ENV_VARS",
@@ -90,6 +93,7 @@ __all__ = [
     "get_default_environment",
     "open_memory_channel_pair",
     "serve_http_app",
+    "sse_client",
     "stdio_client",
     "stdio_server",
     "streamable_http_client",
@@ -131,6 +135,7 @@ if not TYPE_CHECKING:
             "HttpServing": ".http._serve",
             "ServeOptions": ".http._serve",
             "serve_http_app": ".http._serve",
+            "sse_client": ".http._sse_client",
             "streamable_http_client": ".http._client",
             # Memory.
             "create_client_server_memory_streams": "._memory",

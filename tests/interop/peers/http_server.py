@@ -1,6 +1,6 @@
-"""The server of ``server.py`` over Streamable HTTP: ``python http_server.py mcp '{…}'``.
+"""The server of ``server.py`` over HTTP: ``python http_server.py mcp '{…}'``.
 
-The second argument holds the options of the app. The port is the first line of stdout; the
+The second argument holds the options of the app, and ``sse`` for the one of 2024-11-05. The port is the first line of stdout; the
 end of stdin ends it.
 """
 
@@ -24,7 +24,9 @@ def main() -> None:
     # From now on clients may connect, although nobody answers yet.
     listener.listen()
     print(listener.getsockname()[1], flush=True)
-    app = server.streamable_http_app(**json.loads(sys.argv[2]))
+    options = json.loads(sys.argv[2])
+    is_old = options.pop("sse", False)
+    app = server.sse_app(**options) if is_old else server.streamable_http_app(**options)
     config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
     uvicorn_server = uvicorn.Server(config)
 
