@@ -437,7 +437,6 @@ async def test_each_refusal_is_told_and_logged_once_with_its_reason(
 
 @pytest.mark.case("C050")
 async def test_a_body_without_an_end_is_cut_off_at_the_limit():
-    chunks = iter([b"x" * 1000] * 1_000_000)
     async with open_app(
         HttpApp(make_server(), HttpOptions(max_request_body_size=10_000))
     ) as client:
@@ -446,7 +445,6 @@ async def test_a_body_without_an_end_is_cut_off_at_the_limit():
         await answer.wait_complete()
     assert answer.status == 413
     assert answer.headers["connection"] == "close"
-    assert next(chunks)
 
 
 async def test_a_body_that_is_announced_too_large_is_not_read():
@@ -456,6 +454,7 @@ async def test_a_body_that_is_announced_too_large_is_not_read():
         await answer.wait_complete()
         assert trio.current_time() == 0
     assert answer.status == 413
+    assert answer.headers["connection"] == "close"
 
 
 async def test_a_slow_body_is_given_up():

@@ -15,7 +15,7 @@ from trio_mcp.types import JSONRPCError
 from ._asgi_request import EXTENSION
 from ._headers import Headers
 from ._refusal import Refusal
-from ._rules import JSON, check_length, too_large
+from ._rules import CLOSE, JSON, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,15 +44,16 @@ class HttpRequest:
     Attributes:
       scope: What the server says of it, by the names of ASGI.
       headers: By name, however that is written.
+      receive: The body comes from here, by the rules of ASGI, unless it was read already.
 
     """
 
-    __slots__ = ("_receive", "headers", "scope")
+    __slots__ = ("headers", "receive", "scope")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.scope = scope
         self.headers = Headers(scope["headers"])
-        self._receive = receive
+        self.receive = receive
 
     @property
     def method(self) -> str:
@@ -74,41 +75,6 @@ class HttpRequest:
         """The method and the path, for the log."""
         return f"{self.method:.20} {self.path[:200]!a}"
 
-    async def read_body(self, limit: int, seconds: float) -> bytes | Refusal | None:
-        """Read the whole body, but no more than is allowed.
-
-        Args:
-          limit: In bytes.
-          seconds: For all of it.
-
-        Returns:
-          The body; a refusal if it is too large or too slow; None if the client has gone.
-
-        """
-        with trio.move_on_after(seconds):
-            return await self._read_body(limit)
-        return Refusal.of(408, f"The body did not come within {seconds:g} s", headers=_CLOSE)
-
-    async def _read_body(self, limit: int) -> bytes | Refusal | None:
-        refusal = check_length(self.headers, limit)
-        parts: list[bytes] = []
-        size = 0
-        more = refusal is None
-        while more:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                return None
-            part: bytes = message.get("body", b"")
-            parts.append(part)
-            size += len(part)
-            more = message.get("more_body", False)
-            if size > limit:
-                refusal, more = too_large(limit), False
-        if refusal is not None:
-            # What is left of the body is not read, so nothing can follow on this connection.
-            return attrs.evolve(refusal, headers=_CLOSE)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
     def watch(self, nursery: trio.Nursery, on_gone: Callable[[], None]) -> None:
         """Have a function called if the client goes while the nursery is open.
 
@@ -123,10 +89,10 @@ class HttpRequest:
 
     async def _wait_gone(self, on_gone: Callable[[], None]) -> None:
         try:
-            message = await self._receive()
+            message = await self.receive()
             while message["type"] != "http.disconnect":
                 await trio.lowlevel.checkpoint()
-                message = await self._receive()
+                message = await self.receive()
         except _GONE:
             logger.debug("%s: the client has gone", self.name)
         on_gone()
@@ -141,7 +107,38 @@ def path_within(scope: Scope) -> str:
     return path
 
 
-_CLOSE: Final = (("connection", "close"),)
+async def read_body(request: HttpRequest, limit: int, seconds: float) -> bytes | Refusal | None:
+    """Read the whole body of a request, but no more than is allowed.
+
+    Args:
+      request: Whose body.
+      limit: In bytes.
+      seconds: For all of it.
+
+    Returns:
+      The body; a refusal if it is too large or too slow; None if the client has gone.
+
+    """
+    with trio.move_on_after(seconds):
+        return await _read_body(request, limit)
+    return Refusal.of(408, f"The body did not come within {seconds:g} s", headers=CLOSE)
+
+
+async def _read_body(request: HttpRequest, limit: int) -> bytes | Refusal | None:
+    parts: list[bytes] = []
+    size = 0
+    more = True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            return None
+        part: bytes = message.get("body", b"")
+        parts.append(part)
+        size += len(part)
+        if size > limit:
+            return too_large(limit)
+        more = message.get("more_body", False)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 @attrs.define(eq=False)

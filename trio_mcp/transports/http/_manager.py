@@ -16,7 +16,7 @@ from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp.types import INTERNAL_ERROR, ErrorData
 
 from . import _cors as cors
-from ._asgi import HttpRequest, HttpResponse
+from ._asgi import HttpRequest, HttpResponse, read_body
 from ._defaults import (
     DEFAULT_BODY_TIMEOUT,
     DEFAULT_KEEP_ALIVE_INTERVAL,
@@ -253,7 +253,7 @@ class StreamableHTTPSessionManager:
         refusal = check_post(request.headers, limit, json_only=options.json_response)
         if refusal is not None:
             return refusal
-        body = await request.read_body(limit, options.body_timeout)
+        body = await read_body(request, limit, options.body_timeout)
         if not isinstance(body, bytes):
             return body
         frame = parse_frame(body)

@@ -49,6 +49,9 @@ LAST_EVENT_HEADER: Final = "Last-Event-ID"
 JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream"
 
+CLOSE: Final = (("connection", "close"),)
+"""The header of an answer after which the connection cannot be used."""
+
 NO_ARGUMENTS: Final[JsonObject] = {}
 
 
@@ -120,7 +123,8 @@ def check_length(headers: Headers, limit: int) -> Refusal | None:
 
 def too_large(limit: int) -> Refusal:
     """A body is larger than what is read."""
-    return Refusal.of(413, f"The body is larger than {limit} bytes")
+    # What is left of it is not read, so nothing can follow on this connection.
+    return Refusal.of(413, f"The body is larger than {limit} bytes", headers=CLOSE)
 
 
 # The body
