@@ -19,6 +19,7 @@ from trio_mcp.transports import (
     HttpApp,
     HttpOptions,
     InMemoryEventStore,
+    ServeOptions,
     StreamableHTTPSessionManager,
     TransportSecuritySettings,
 )
@@ -287,6 +288,13 @@ async def test_other_kinds_of_scopes():
 
 
 # Options
+
+
+@pytest.mark.req("R-099")
+def test_nothing_but_this_machine_reaches_a_server_by_itself():
+    assert (ServeOptions().host, ServeOptions().binds) == ("127.0.0.1", ())
+    manager = make_server().streamable_http_app().session_manager
+    assert manager.options.transport_security == TransportSecuritySettings.for_host("127.0.0.1")
 
 
 @pytest.mark.case("C045")

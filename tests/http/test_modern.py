@@ -15,7 +15,12 @@ from trio_mcp.errors import MCPError
 from trio_mcp.transports.http._app import HttpApp
 from trio_mcp.transports.http._options import HttpOptions
 from trio_mcp.transports.http._security import TransportSecuritySettings
-from trio_mcp.types import CallToolResult, TextContent
+from trio_mcp.types import (
+    CallToolResult,
+    ClientCapabilities,
+    SamplingCapability,
+    TextContent,
+)
 
 from ._asgi import LATEST, META, open_app
 
@@ -294,6 +299,41 @@ async def test_the_status_of_an_error_is_the_specifications(method, params, stat
     assert answer.status == status
     assert answer.json()["error"]["code"] == code
     assert answer.json()["id"] == 1
+
+
+@pytest.mark.parametrize("missing", list(META))
+@pytest.mark.req("R-051", "R-125")
+async def test_a_request_that_is_not_whole_is_400(missing):
+    async with open_app(HttpApp(make_server())) as client:
+        meta = {key: value for key, value in META.items() if key != missing}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}}
+        named = {"mcp-protocol-version": LATEST, "mcp-method": "tools/list"}
+        answer = await client.post(message, named).wait_complete()
+        assert answer.status == 400
+        assert answer.json()["error"]["code"] == -32602
+        assert missing in answer.json()["error"]["message"]
+        # A body that names its version is modern, and its header has to name it, too.
+        message["params"] = {"_meta": META}
+        answer = await client.post(message, {"mcp-method": "tools/list"}).wait_complete()
+        assert answer.status == 400
+        assert answer.json()["error"]["code"] == -32020
+        assert "MCP-Protocol-Version is missing" in answer.json()["error"]["message"]
+
+
+@pytest.mark.req("R-055")
+async def test_what_needs_a_capability_of_the_client_is_400():
+    async def needs(ctx, params):
+        ctx.session.require_client_capability(ClientCapabilities(sampling=SamplingCapability()))
+        return CallToolResult(content=[])
+
+    async with open_app(HttpApp(await raw(x=needs))) as client:
+        answer = await client.ask("tools/call", {"name": "x"}).wait_complete()
+        assert answer.status == 400
+        assert answer.json()["error"]["code"] == -32021
+        assert answer.json()["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
+        can = {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}
+        answer = await client.ask("tools/call", {"name": "x"}, meta=can).wait_complete()
+        assert answer.status == 200
 
 
 async def test_an_error_of_a_handler_is_no_error_of_http():

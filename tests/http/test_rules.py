@@ -257,7 +257,7 @@ def test_a_modern_request_agrees_with_its_headers(headers, asked, expected):
     assert refusal is None or refusal.request_id == 1
 
 
-@pytest.mark.req("R-051", "R-055", "R-143", "R-145", "R-158")
+@pytest.mark.req("R-143", "R-145", "R-158")
 def test_what_is_wrong_is_said_in_words():
     said = [
         (_rules.check_modern(modern(), request(meta=WITHOUT_VERSION)), VERSION_KEY),
