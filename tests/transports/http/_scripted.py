@@ -190,9 +190,9 @@ class OlderScripted(Scripted):
 
 
 @asynccontextmanager
-async def scripted(server: Any) -> AsyncGenerator[str, None]:
+async def scripted(server: Any, **options: Any) -> AsyncGenerator[str, None]:
     """Serve until the block is left; yields the URL."""
     async with trio.open_nursery() as nursery:
-        served = await nursery.start(serve_http_app, server, ServeOptions(port=0))
+        served = await nursery.start(serve_http_app, server, ServeOptions(port=0, **options))
         yield f"{served.url}/mcp"
         nursery.cancel_scope.cancel()

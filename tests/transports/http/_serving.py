@@ -30,6 +30,7 @@ class App:
         self.hook_calls = 0
         self.cancelled = 0
         self.running = 0
+        self.sent = 0
         self.bodies: list[bytes] = []
         self.upgrades: list[str] = []
         self.release = trio.Event()
@@ -99,6 +100,7 @@ class App:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         for _ in range(10_000):
             await send({"type": "http.response.body", "body": bytes(10_000), "more_body": True})
+            self.sent += 10_000
             if self.release.is_set():
                 return
 

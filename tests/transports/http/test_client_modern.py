@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import gzip
 import json
+import ssl
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import httpx2
@@ -18,10 +19,15 @@ from trio_mcp import Client
 from trio_mcp.client import ClientSession
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
 from trio_mcp.transports import streamable_http_client
+from trio_mcp.transports.http import _endpoint
+from trio_mcp.transports.http._endpoint import is_loopback
 from trio_mcp.types import TextContent
 
 from ._scripted import DONE, TOOLS, OlderScripted, Scripted, Seen, scripted
-from ._serving import until
+from ._serving import make_certificate, until
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def text_of(result: Any) -> str:
@@ -777,3 +783,85 @@ async def test_what_a_closed_client_held_is_freed_at_once(kind):
             assert [ref() for ref in refs] == [None, None, None]
         finally:
             gc.enable()
+
+
+# TLS and HTTP/2
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> dict[str, str]:
+    return make_certificate(tmp_path)
+
+
+async def test_certificate_that_nobody_vouches_for_is_one_plain_error(certificate):
+    async with scripted(Scripted(), **certificate) as url:
+        with pytest.raises(ConnectionLost, match=r"(?i)certificate"):
+            async with Client(url):
+                pytest.fail("it was trusted")
+
+
+@pytest.mark.parametrize("http2", [False, True])
+async def test_server_with_tls_is_reached_and_http2_earns_a_warning(certificate, http2, caplog):
+    context = ssl.create_default_context(cafile=certificate["certfile"])
+    async with (
+        scripted(Scripted(), **certificate, http2=True) as url,
+        httpx.AsyncClient(verify=context, http2=http2, trust_env=False) as http_client,
+    ):
+        named = url.replace("127.0.0.1", "localhost")
+        async with Client(streamable_http_client(named, http_client=http_client)) as client:
+            for _ in range(2):
+                assert text_of(await client.call_tool("x")) == "done"
+    assert caplog.text.count("over HTTP/2") == http2
+
+
+@pytest.mark.parametrize(
+    ("url", "local"),
+    [
+        ("http://localhost/", True),
+        ("http://a.localhost:8000/", True),
+        ("https://127.5.5.5/", True),
+        ("http://[::1]/", True),
+        ("http://10.0.0.1/", False),
+        ("http://localhost.example.com/", False),
+    ],
+)
+def test_this_machine_is_known_by_its_names(url, local):
+    assert is_loopback(url) is local
+
+
+async def test_certificates_are_read_once_for_all_clients(monkeypatch):
+    made: list[Any] = []
+    create = httpx.create_ssl_context
+    monkeypatch.setattr(httpx, "create_ssl_context", lambda **o: made.append(o) or create(**o))
+    _endpoint._tls_context.cache_clear()
+    for _ in range(2):
+        await _endpoint.make_client("https://example.com/").aclose()
+    assert [each for each in made if not each] == [{}]
+
+
+# Its end
+
+
+async def test_link_of_a_closed_client_says_so():
+    async with scripted(Scripted()) as url:
+        async with Client(url) as client:
+            link: Any = client.session._link
+            assert not link.lost
+        assert link.lost
+        lost = await link.wait_lost()
+        assert "closed on this side" in str(lost)
+        for ask in (link.request("tools/list", {}), link.notify("notifications/x")):
+            with pytest.raises(ConnectionLost, match="closed on this side"):
+                await ask
+
+
+async def test_auth_that_fails_raises_its_own_error():
+    class Failing(httpx.Auth):
+        def auth_flow(self, request):
+            raise LookupError("no token")
+            yield request
+
+    async with scripted(Scripted()) as url:
+        with pytest.raises(LookupError, match="no token"):
+            async with Client(streamable_http_client(url, auth=Failing())):
+                pytest.fail("it was sent")

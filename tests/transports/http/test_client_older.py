@@ -324,6 +324,32 @@ async def test_failed_attempt_is_told_to_all_who_wait_and_the_next_call_tries_ag
         await client.call_tool("x")
 
 
+async def test_error_that_answers_the_attempt_is_told_to_all_who_wait():
+    class Refusing(Forgetful):
+        async def initialize(self, seen: Seen) -> None:
+            if self.sessions:
+                await trio.sleep(0.05)
+                await seen.error(-32602, "not again", 200)
+            else:
+                await super().initialize(seen)
+
+    server = Refusing()
+    errors: list[MCPError] = []
+
+    async def call(client: Client) -> None:
+        try:
+            await client.call_tool("x")
+        except MCPError as exc:
+            errors.append(exc)
+
+    async with scripted(server) as url, Client(url, mode="legacy") as client:
+        server.forgotten = True
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(call, client)
+    assert [(each.code, each.message) for each in errors] == [(-32602, "not again")] * 3
+
+
 async def test_another_task_takes_over_when_the_one_that_renews_is_cancelled():
     class Slow(Forgetful):
         async def initialize(self, seen: Seen) -> None:

@@ -119,6 +119,22 @@ async def test_header_values_that_are_not_ascii_reach_the_application():
         assert b"200" in await raw.until(b"\r\n\r\n")
 
 
+async def test_whatever_hypercorn_raises_ends_one_connection(monkeypatch, caplog):
+    from trio_mcp.transports.http._protocols import Http1
+
+    async def fail(*args: Any) -> None:
+        raise ZeroDivisionError("a defect")
+
+    async with serving() as (served, app), bystander(served, app):
+        with monkeypatch.context() as patch:
+            patch.setattr(Http1, "_create_stream", fail)
+            async with connected(served) as raw:
+                await raw.get("/echo")
+                assert await raw.rest() == b""
+        await assert_serves(served)
+    assert "dropped: ZeroDivisionError: a defect" in caplog.text
+
+
 # The same over HTTP/2
 
 
@@ -226,9 +242,24 @@ async def test_http2_stream_that_nobody_reads_is_given_up(tls):
         client.h2.send_headers(1, client.head(b"/flood"), end_stream=True)
         await client.flush()
         # The windows are never opened again, and the connection is read.
-        await client.until(h2.events.StreamReset, 1)
+        reset = await client.until(h2.events.StreamReset, 1)
+        assert reset.error_code == h2.errors.ErrorCodes.CANCEL
+        assert app.sent < 500_000
         app.release.set()
         await until(lambda: not app.running)
+
+
+async def test_http2_stream_goes_on_when_its_client_reads_on(tls):
+    async with serving(**tls) as (served, app), connected_http2(served) as client:
+        client.h2.send_headers(1, client.head(b"/flood"), end_stream=True)
+        await client.flush()
+        received = 0
+        while received < 1_000_000:
+            data = await client.until(h2.events.DataReceived, 1)
+            received += data.flow_controlled_length
+            client.h2.acknowledge_received_data(data.flow_controlled_length, 1)
+            await client.flush()
+        app.release.set()
 
 
 # Clients that are slow
@@ -335,6 +366,27 @@ async def test_body_that_nobody_receives_is_not_read_on():
         assert app.running == 1
 
 
+async def test_application_that_gives_up_sending_in_the_middle_cuts_the_connection():
+    class Hasty(App):
+        async def hasty(self, scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            with trio.move_on_after(0.1):
+                while True:
+                    part = {"type": "http.response.body", "body": bytes(99_999), "more_body": True}
+                    await send(part)
+            await send({"type": "http.response.body", "body": b"behind a torn part"})
+
+    async with (
+        serving(Hasty()) as (served, app),
+        bystander(served, app),
+        connected(served) as raw,
+    ):
+        await raw.get("/hasty")
+        await until(lambda: app.running == 2)
+        await until(lambda: app.running == 1)
+        assert b"behind a torn part" not in await raw.rest()
+
+
 # Clients that leave
 
 
@@ -406,6 +458,19 @@ async def test_request_behind_another_waits_for_its_end():
         app.release.set()
         before = await raw.until(b"second")
         assert b"held" in before
+
+
+async def test_request_that_comes_in_pieces_behind_another_is_served_in_its_turn():
+    async with serving() as (served, app), connected(served) as raw:
+        await raw.get("/hold")
+        await raw.send(b"POST /echo HTTP/1.1\r\n")
+        await until(lambda: app.running == 1)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        await raw.send(b"Host: x\r\nContent-Length: 6\r\n\r\nsec")
+        await raw.send(b"ond")
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        app.release.set()
+        assert b"held" in await raw.until(b"second")
 
 
 @pytest.mark.parametrize("extra", ["", "Connection: close\r\n"])

@@ -10,7 +10,16 @@ from trio_mcp.errors import ConnectionLost
 
 def lost_by(exc: Exception, what: str) -> ConnectionLost:
     """Make our error of one of httpx's."""
-    return ConnectionLost(f"{what}: {exc or 'no reason given'} ({type(exc).__name__})")
+    return ConnectionLost(f"{what}: {_reason(exc)} ({type(exc).__name__})")
+
+
+def _reason(exc: BaseException | None) -> str:
+    # Some are raised without a word, from what has one: a certificate that is not trusted.
+    while exc is not None:
+        if str(exc):
+            return str(exc)
+        exc = exc.__cause__ or exc.__context__
+    return "no reason given"
 
 
 def is_http_error(exc: BaseException) -> bool:

@@ -212,12 +212,25 @@ class Http2(H2Protocol):
         await self._flush()
 
     async def _send_data(self, stream_id: int) -> None:
+        if self._is_held_back(stream_id):
+            # Hypercorn would take nothing out of the buffer, and let the application go on
+            # filling it.
+            self.priority.block(stream_id)
+            return
         try:
             await super()._send_data(stream_id)
         except KeyError:
             # Its stream was closed before it was written.
             with suppress(MissingStreamError):
                 self.priority.remove_stream(stream_id)
+
+    def _is_held_back(self, stream_id: int) -> bool:
+        buffer = self.stream_buffers.get(stream_id)
+        try:
+            window = self.connection.local_flow_control_window(stream_id)
+        except h2.exceptions.ProtocolError:
+            return False
+        return buffer is not None and bool(buffer.buffer) and window <= 0
 
 
 def _refusal(request: h2.events.RequestReceived) -> int | None:
