@@ -576,7 +576,7 @@ async def test_nothing_is_left_of_a_request():
             await client.call("add", {"a": 1, "b": 2})
         assert run is not None
         assert not run.serving.connections
-        assert not run._active
+        assert not len(run.active)
         assert not run.heart._due
 
 

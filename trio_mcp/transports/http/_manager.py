@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import math
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import attrs
 import trio
 
 from trio_mcp._codec import parse_frame
-from trio_mcp._rpc._answer import INTERNAL_ERROR_TEXT
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
-from trio_mcp.types import INTERNAL_ERROR, ErrorData
 
 from . import _cors as cors
+from ._answering import ActiveRequests, answer_request, not_running
 from ._asgi import HttpRequest, HttpResponse, read_body
 from ._defaults import (
     DEFAULT_BODY_TIMEOUT,
@@ -28,20 +26,18 @@ from ._heart import Heart
 from ._modern import serve_modern
 from ._older import OlderEra
 from ._options import HttpOptions
-from ._refusal import Refusal
 from ._rules import check_method, check_post, is_modern
 from ._security import check_caller
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from trio_mcp._rpc._service import Service, Serving
 
     from ._asgi import Receive, Scope, Send
     from ._event_store import EventStore
+    from ._refusal import Refusal
     from ._security import TransportSecuritySettings
-
-logger: Final = logging.getLogger("trio_mcp.http")
 
 STOP_SECONDS: Final = 1.0
 """Seconds that running requests have to answer when a run ends, and again to clean up."""
@@ -55,21 +51,8 @@ class Run:
     nursery: trio.Nursery
     heart: Heart
     older: OlderEra
+    active: ActiveRequests = attrs.Factory(ActiveRequests)
     stopping: bool = False
-    _active: set[trio.CancelScope] = attrs.Factory(set[trio.CancelScope])
-    _idle: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
-
-    @contextmanager
-    def request(self) -> Generator[trio.CancelScope]:
-        """Know of a request that is answered, so that the run can end it."""
-        with trio.CancelScope() as scope:
-            self._active.add(scope)
-            try:
-                yield scope
-            finally:
-                self._active.discard(scope)
-                if not self._active:
-                    self._idle.unpark_all()
 
     async def stop(self) -> None:
         """Take no more requests, and have streams end in good order."""
@@ -82,16 +65,12 @@ class Run:
         if trio.current_effective_deadline() > -math.inf:
             await self.stop()
             with trio.move_on_after(STOP_SECONDS):
-                await self._wait_idle()
+                await self.active.wait_idle()
+        self.stopping = True
         self.older.sessions.end_all("the server stopped")
-        for scope in self._active:
-            scope.cancel(reason="the server stopped")
+        self.active.cancel("the server stopped")
         with finish_within(STOP_SECONDS):
-            await self._wait_idle()
-
-    async def _wait_idle(self) -> None:
-        while self._active:
-            await self._idle.park()
+            await self.active.wait_idle()
 
 
 class StreamableHTTPSessionManager:
@@ -184,8 +163,10 @@ class StreamableHTTPSessionManager:
             try:
                 yield
             finally:
-                self._run = None
-                await run.finish()  # noqa: ASYNC102 - it shields itself, bounded
+                try:
+                    await run.finish()  # noqa: ASYNC102 - it shields itself, bounded
+                finally:
+                    self._run = None
 
     async def stop(self) -> None:
         """Take no more requests, and have streams end in good order; does not wait for that."""
@@ -197,36 +178,15 @@ class StreamableHTTPSessionManager:
         request = HttpRequest(scope, receive)
         response = HttpResponse(send, scope.get("http_version", "1.1"))
         response.headers += cors.answer_headers(request.headers, self.options.cors_origins)
-        try:
-            await self._answer(request, response)
-        except Exception:
-            # A defect of this package: whoever asked hears nothing of it but that.
-            logger.exception("%s failed", request.name)
-            if not response.started:
-                error = ErrorData(code=INTERNAL_ERROR, message=INTERNAL_ERROR_TEXT)
-                await response.refuse(Refusal(500, error))
+        await answer_request(request, response, self._answer)
 
-    async def _answer(self, request: HttpRequest, response: HttpResponse) -> None:
+    async def _answer(self, request: HttpRequest, response: HttpResponse) -> Refusal | None:
         run = self._run
         if run is None or run.stopping:
-            await self._refuse(request, response, _not_running(run))
-            return
-        with run.request():
-            refusal = await self._serve(run, request, response)
-            if refusal is not None:
-                await self._refuse(request, response, refusal)
-
-    async def _refuse(
-        self, request: HttpRequest, response: HttpResponse, refusal: Refusal
-    ) -> None:
-        logger.log(
-            refusal.level,
-            "%s was refused with %d: %s",
-            request.name,
-            refusal.status,
-            refusal.error.message,
-        )
-        await response.refuse(refusal)
+            return not_running(stopping=run is not None, manager="session_manager")
+        with run.active.request():
+            return await self._serve(run, request, response)
+        return None
 
     async def _serve(
         self, run: Run, request: HttpRequest, response: HttpResponse
@@ -267,14 +227,3 @@ class StreamableHTTPSessionManager:
                 json_only=options.json_response,
             )
         return await run.older.post(request, response, frame)
-
-
-def _not_running(run: Run | None) -> Refusal:
-    if run is not None:
-        return Refusal.of(503, "The server stops", headers=(("connection", "close"),))
-    return Refusal.of(
-        503,
-        "This server does not run. An application that mounts it has to enter "
-        "`async with mcp.session_manager.run():` in its own lifespan",
-        level=logging.ERROR,
-    )
