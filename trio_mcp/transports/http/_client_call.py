@@ -64,6 +64,7 @@ class HttpCall:
       options: What the caller knows of it.
       limit: Of its time.
       sent: Whether the server may know of it.
+      has_arrived: Whether the server has begun to answer.
       has_place: Whether it counts as one of those that wait for a response.
 
     """
@@ -75,6 +76,7 @@ class HttpCall:
     limit: TimeLimit
     max_size: int
     sent: bool = False
+    has_arrived: bool = False
     has_place: bool = False
     _result: JsonObject | None = None
     _error: Exception | None = None

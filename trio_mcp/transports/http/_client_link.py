@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from trio_mcp._codec import check_notification, check_request, dump_message
-from trio_mcp._codec._headers import encode_header_value
 from trio_mcp._codec._lines import MAX_LINE_SIZE
 from trio_mcp._protocol._open_requests import OpenRequests
-from trio_mcp._rpc._calls import cancel_reason, logger, with_progress_token
+from trio_mcp._rpc._calls import with_progress_token
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions, Link
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp._rpc._time_limit import TimeLimit
@@ -30,12 +29,13 @@ from trio_mcp.types import (
     JSONRPCNotification,
     JSONRPCRequest,
 )
-from trio_mcp.types._methods import METHODS
 
 from ._body import Body
 from ._client_answer import media_type, read_response
 from ._client_call import HttpCall, Position
+from ._client_headers import POST_HEADERS, modern_headers
 from ._client_inbound import Inbound
+from ._client_notices import CancelNotices
 from ._client_session import HttpSession
 from ._endpoint import refused
 from ._http_errors import shown
@@ -54,18 +54,8 @@ MAX_CALLS: Final = 256
 gives its place away, and what a server is answered takes none: on such a stream a call may be
 waiting for that answer, or its progress callback for another call."""
 
-NOTICE_TIMEOUT: Final = 2.0
-"""Seconds for telling a server of the older era that a call was cancelled."""
-
 CLOSE_TIMEOUT: Final = 2.0
 """Seconds for the last notices, and for ending a session."""
-
-POST_HEADERS: Final = {
-    "content-type": "application/json",
-    "accept": "application/json, text/event-stream",
-    # A small compressed body may unpack to any size.
-    "accept-encoding": "identity",
-}
 
 
 class HttpLink(Link):
@@ -82,7 +72,6 @@ class HttpLink(Link):
         "_lost_event",
         "_max_size",
         "_notices",
-        "_nursery",
         "_scopes",
         "_serving",
         "_session",
@@ -102,11 +91,10 @@ class HttpLink(Link):
         self._session = HttpSession(endpoint, self._inbound, self._initialize_again, max_size)
         self._session.terminates = terminates
         self._limiter = trio.CapacityLimiter(MAX_CALLS)
-        self._nursery: trio.Nursery | None = None
-        self._notices = 0
         self._settled = trio.lowlevel.ParkingLot()
         self._lost: ConnectionLost | None = None
         self._lost_event = trio.Event()
+        self._notices = CancelNotices(self.post, self._lost_event)
 
     # What this side asks
 
@@ -169,21 +157,13 @@ class HttpLink(Link):
         except BaseException as exc:
             is_given_up = call.sent and not call.is_answered and not isinstance(exc, Exception)
             if is_given_up and call.options.may_cancel:
-                self._tell_cancelled(call, exc)
+                self._notices.send(call, exc)
             raise
 
     async def _ask_modern(
         self, call: HttpCall, params: JsonObject, content: bytes, version: str
     ) -> JsonObject:
-        headers = {**POST_HEADERS, "mcp-protocol-version": version, "mcp-method": call.method}
-        spec = METHODS.get(call.method)
-        mirrored = dict(call.options.headers or {})
-        if spec is not None and spec.name_param is not None:
-            name = params.get(spec.name_param)
-            if isinstance(name, str):
-                mirrored["mcp-name"] = name
-        for name, text in mirrored.items():
-            headers[name] = encode_header_value(text)
+        headers = modern_headers(call, params, version)
         response = await self._post(call, headers, content)
         position = Position()
         await read_response(response, call, position)
@@ -235,6 +215,7 @@ class HttpLink(Link):
         call.limit.start()
         call.sent = True
         response = await self._endpoint.send("POST", headers, content)
+        call.has_arrived = True
         if media_type(response) == "text/event-stream":
             self._leave_place(call)
         return response
@@ -282,24 +263,6 @@ class HttpLink(Link):
             await body.finish()
         finally:
             await body.leave()  # noqa: ASYNC102 - it shields itself, bounded
-
-    def _tell_cancelled(self, call: HttpCall, exc: BaseException) -> None:
-        params: JsonObject = {"requestId": call.id, "reason": cancel_reason(exc)}
-        notice = JSONRPCNotification(method="notifications/cancelled", params=params)
-        assert self._nursery is not None
-        self._notices += 1
-        self._nursery.start_soon(self._post_notice, notice, name=f"cancel #{call.id}")
-
-    async def _post_notice(self, notice: JSONRPCNotification) -> None:
-        try:
-            # What cancels the call may cancel everything; the notice is owed all the same.
-            with finish_within(NOTICE_TIMEOUT):
-                await self.post(notice)
-        except ConnectionLost as exc:
-            logger.debug("The server was not told of a cancelled call: %s", exc)
-        finally:
-            self._notices -= 1
-            self._settled.unpark_all()
 
     # The session of an older server
 
@@ -355,7 +318,7 @@ class HttpLink(Link):
         """Have its tasks run for as long as the block lasts."""
         try:
             async with open_background_nursery() as nursery:
-                self._nursery = self._inbound.nursery = self._session.nursery = nursery
+                self._inbound.nursery = self._session.nursery = self._notices.nursery = nursery
                 nursery.start_soon(self._inbound.pump.run, name="MCP notifications")
                 try:
                     yield
@@ -364,7 +327,7 @@ class HttpLink(Link):
         finally:
             self._inbound.close()
             self._session.forget()
-            self._nursery = None
+            self._notices.forget()
             self._serving.disconnect(self._connection)
 
     async def _finish(self) -> None:
@@ -372,8 +335,9 @@ class HttpLink(Link):
         self._session.stop_listening()
         with finish_within(CLOSE_TIMEOUT):
             # Those who asked are being told, and may have to tell the server.
-            while self._scopes or self._notices:
+            while self._scopes:
                 await self._settled.park()
+            await self._notices.wait_sent()
             await self._session.end(self._connection.revision)
 
 
