@@ -27,6 +27,7 @@ ROADS: list[tuple[str, dict[str, Any] | None]] = [
     ("trio", None),
     ("asyncio", {}),
     ("asyncio", {"store": True}),
+    ("asyncio", {"sse": True}),
 ]
 
 

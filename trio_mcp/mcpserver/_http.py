@@ -9,7 +9,9 @@ from trio_mcp.transports.http._defaults import (
     DEFAULT_KEEP_ALIVE_INTERVAL,
     DEFAULT_MAX_REQUEST_BODY_SIZE,
     DEFAULT_MAX_SESSIONS,
+    DEFAULT_MESSAGE_PATH,
     DEFAULT_SESSION_IDLE_TIMEOUT,
+    DEFAULT_SSE_PATH,
     DEFAULT_STREAMABLE_HTTP_PATH,
 )
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from trio_mcp.transports import (
         EventStore,
         HttpApp,
+        SseApp,
         StreamableHTTPSessionManager,
         TransportSecuritySettings,
     )
@@ -81,6 +84,38 @@ class ServesHttp(ServingBase[LifespanResultT]):
             keep_alive_interval=keep_alive_interval,
             body_timeout=body_timeout,
             cors_origins=cors_origins,
+        )
+
+    def sse_app(
+        self,
+        *,
+        sse_path: str = DEFAULT_SSE_PATH,
+        message_path: str = DEFAULT_MESSAGE_PATH,
+        max_request_body_size: int = DEFAULT_MAX_REQUEST_BODY_SIZE,
+        transport_security: TransportSecuritySettings | None = None,
+        host: str = "127.0.0.1",
+        max_sessions: int | None = DEFAULT_MAX_SESSIONS,
+        keep_alive_interval: float = DEFAULT_KEEP_ALIVE_INTERVAL,
+        body_timeout: float = DEFAULT_BODY_TIMEOUT,
+    ) -> SseApp:
+        """Make an ASGI 3 application that serves this over HTTP with SSE.
+
+        For clients that know nothing newer; see `Server.sse_app`.
+
+        Raises:
+          TypeError, ValueError: if an argument is something else.
+
+        """
+        return self._lowlevel_server.sse_app(
+            sse_path=sse_path,
+            message_path=message_path,
+            max_request_body_size=max_request_body_size,
+            transport_security=transport_security,
+            host=host,
+            custom_starlette_routes=self._custom_routes,
+            max_sessions=max_sessions,
+            keep_alive_interval=keep_alive_interval,
+            body_timeout=body_timeout,
         )
 
     @property

@@ -10,7 +10,9 @@ from trio_mcp.transports.http._defaults import (
     DEFAULT_KEEP_ALIVE_INTERVAL,
     DEFAULT_MAX_REQUEST_BODY_SIZE,
     DEFAULT_MAX_SESSIONS,
+    DEFAULT_MESSAGE_PATH,
     DEFAULT_SESSION_IDLE_TIMEOUT,
+    DEFAULT_SSE_PATH,
     DEFAULT_STREAMABLE_HTTP_PATH,
 )
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from trio_mcp.transports import (
         EventStore,
         HttpApp,
+        SseApp,
         StreamableHTTPSessionManager,
         TransportSecuritySettings,
     )
@@ -119,6 +122,58 @@ class ServesHttp(Service):
         app = HttpApp(self, options, path=streamable_http_path, routes=routes)
         self._session_manager = app.session_manager
         return app
+
+    def sse_app(
+        self,
+        *,
+        sse_path: str = DEFAULT_SSE_PATH,
+        message_path: str = DEFAULT_MESSAGE_PATH,
+        max_request_body_size: int = DEFAULT_MAX_REQUEST_BODY_SIZE,
+        transport_security: TransportSecuritySettings | None = None,
+        host: str = "127.0.0.1",
+        custom_starlette_routes: Sequence[Any] | None = None,
+        max_sessions: int | None = DEFAULT_MAX_SESSIONS,
+        keep_alive_interval: float = DEFAULT_KEEP_ALIVE_INTERVAL,
+        body_timeout: float = DEFAULT_BODY_TIMEOUT,
+    ) -> SseApp:
+        """Make an ASGI 3 application that serves this over HTTP with SSE.
+
+        For clients that know nothing newer: the carrier is deprecated since 2025-03-26. Mounted
+        in another application, it needs that one to enter its ``session_manager.run()``.
+
+        Args:
+          sse_path: Of the stream.
+          message_path: Where clients post.
+          max_request_body_size: In bytes.
+          transport_security: As for `streamable_http_app`.
+          host: As there.
+          custom_starlette_routes: As there.
+          max_sessions: As there; a session is an open stream.
+          keep_alive_interval: Seconds between the comments on a silent stream.
+          body_timeout: Seconds for the body of a request.
+
+        Raises:
+          TypeError, ValueError: if an argument is something else.
+
+        """
+        from trio_mcp.transports import (  # noqa: PLC0415 - loads on first use
+            HttpOptions,
+            SseApp,
+            TransportSecuritySettings,
+        )
+        from trio_mcp.transports.http._routes import as_route  # noqa: PLC0415 - as above
+
+        if transport_security is None:
+            transport_security = TransportSecuritySettings.for_host(host)
+        options = HttpOptions(
+            max_request_body_size=max_request_body_size,
+            max_sessions=max_sessions,
+            transport_security=transport_security,
+            keep_alive_interval=keep_alive_interval,
+            body_timeout=body_timeout,
+        )
+        routes = [as_route(each) for each in custom_starlette_routes or ()]
+        return SseApp(self, options, sse_path=sse_path, message_path=message_path, routes=routes)
 
     @property
     def session_manager(self) -> StreamableHTTPSessionManager:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from trio_mcp.transports._stdio_client import stdio_client as stdio_client
     from trio_mcp.transports._stdio_server import stdio_server as stdio_server
     from trio_mcp.transports.http._app import HttpApp as HttpApp
+    from trio_mcp.transports.http._app import SseApp as SseApp
     from trio_mcp.transports.http._asgi import HttpRequest as HttpRequest
     from trio_mcp.transports.http._client import streamable_http_client as streamable_http_client
     from trio_mcp.transports.http._defaults import (
@@ -85,6 +86,7 @@ __all__ = [
     "LineChannel",
     "Malformed",
     "ServeOptions",
+    "SseApp",
     "StdioServerParameters",
     "StreamId",
     "StreamableHTTPSessionManager",
@@ -126,6 +128,7 @@ if not TYPE_CHECKING:
             "EventMessage": ".http._event_store",
             "EventStore": ".http._event_store",
             "HttpApp": ".http._app",
+            "SseApp": ".http._app",
             "HttpOptions": ".http._options",
             "HttpRequest": ".http._asgi",
             "InMemoryEventStore": ".http._event_store",

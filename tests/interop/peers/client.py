@@ -17,6 +17,7 @@ import anyio.lowlevel
 import mcp.client.session
 import mcp_types as types
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 
 Step = Callable[[Client], Awaitable[Any]]
@@ -161,7 +162,9 @@ async def visit(server: str, mode: str) -> dict[str, Any]:
         logged.append([params.level, params.data, params.logger])
 
     target: Any = server
-    if not server.startswith("http"):
+    if server.endswith("/sse"):
+        target = sse_client(server)
+    elif not server.startswith("http"):
         parameters = StdioServerParameters(command=sys.executable, args=[server, "trio_mcp"])
         target = stdio_client(parameters)
     if mode not in ("auto", "legacy"):

@@ -1,6 +1,7 @@
 """The server of ``server.py`` over Streamable HTTP: ``python trio_http_server.py trio_mcp '{…}'``.
 
-The second argument holds the options of the app; with ``"store": true`` streams can be resumed.
+The second argument holds the options of the app; with ``"store": true`` streams can be resumed;
+``"sse": true`` is HTTP with SSE.
 The URL is the first line of stdout; the end of stdin ends it.
 """
 
@@ -22,10 +23,11 @@ async def main() -> None:
     options = json.loads(sys.argv[2])
     if options.pop("store", False):
         options["event_store"] = InMemoryEventStore()
-    app = server.streamable_http_app(**options)
+    is_sse = options.pop("sse", False)
+    app = server.sse_app(**options) if is_sse else server.streamable_http_app(**options)
     async with trio.open_nursery() as nursery:
         serving = await nursery.start(serve_http_app, app, ServeOptions(port=0))
-        print(f"{serving.url}/mcp", flush=True)
+        print(serving.url + ("/sse" if is_sse else "/mcp"), flush=True)
         await trio.to_thread.run_sync(sys.stdin.read, abandon_on_cancel=True)
         nursery.cancel_scope.cancel()
 

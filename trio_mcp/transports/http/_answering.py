@@ -92,7 +92,7 @@ def not_running(*, stopping: bool, manager: str) -> Refusal:
 
     Args:
       stopping: Whether it is the end.
-      manager: What to call what has to run.
+      manager: What has to run, as its application calls it.
 
     """
     if stopping:
@@ -100,6 +100,6 @@ def not_running(*, stopping: bool, manager: str) -> Refusal:
     return Refusal.of(
         503,
         "This server does not run. An application that mounts it has to enter "
-        f"`async with mcp.{manager}.run():` in its own lifespan",
+        f"`async with {manager}.run():` in its own lifespan",
         level=logging.ERROR,
     )

@@ -11,17 +11,19 @@ from trio_mcp._checks import check_text
 from trio_mcp._rpc._nursery import finish_within
 
 from ._asgi import HttpRequest, HttpResponse, path_within
-from ._defaults import DEFAULT_STREAMABLE_HTTP_PATH
+from ._defaults import DEFAULT_MESSAGE_PATH, DEFAULT_SSE_PATH, DEFAULT_STREAMABLE_HTTP_PATH
 from ._manager import StreamableHTTPSessionManager
 from ._options import HttpOptions
 from ._routes import route_path
+from ._sse_manager import SseSessionManager
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from trio_mcp._rpc._service import Service
 
-    from ._asgi import Receive, Scope, Send
+    from ._asgi import ASGIApp, Receive, Scope, Send
     from ._routes import Route
 
 logger: Final = logging.getLogger("trio_mcp.http")
@@ -30,38 +32,26 @@ _TELL_SECONDS: Final = 1.0
 # For the server to hear that the lifespan failed.
 
 
-@final
-class HttpApp:
-    """A server as an ASGI 3 application, for any ASGI server that runs Trio.
-
-    The endpoint answers with and without a slash at the end of its path. Mounted in another
-    application, which does not hand on the lifespan, it needs that one to enter
-    ``session_manager.run()``.
+class Application:
+    """An ASGI 3 application with a lifespan, for any ASGI server that runs Trio.
 
     Args:
-      server: Answers the requests.
-      options: How.
-      path: Of the endpoint.
-      routes: What is served beside it.
-
-    Attributes:
-      session_manager: Answers the requests of the endpoint, while it runs.
+      run: Runs what is behind the endpoints.
+      endpoints: By their paths, each with and without a slash at the end.
+      routes: What is served beside them.
 
     """
 
     def __init__(
         self,
-        server: Service,
-        options: HttpOptions | None = None,
-        *,
-        path: str = DEFAULT_STREAMABLE_HTTP_PATH,
-        routes: Iterable[Route] = (),
+        run: Callable[[], AbstractAsyncContextManager[None]],
+        endpoints: Mapping[str, ASGIApp],
+        routes: Iterable[Route],
     ) -> None:
-        check_text("path", path)
-        self.session_manager = StreamableHTTPSessionManager.with_options(
-            server, options or HttpOptions()
-        )
-        self.path = route_path(path)
+        for path in endpoints:
+            check_text("path", path)
+        self._run = run
+        self._endpoints = {route_path(path): each for path, each in endpoints.items()}
         self._routes = tuple(routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +76,7 @@ class HttpApp:
         await receive()
         started = False
         try:
-            async with self.session_manager.run():
+            async with self._run():
                 started = True
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
@@ -99,8 +89,9 @@ class HttpApp:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = route_path(path_within(scope))
-        if path == self.path:
-            await self.session_manager.handle_request(scope, receive, send)
+        endpoint = self._endpoints.get(path)
+        if endpoint is not None:
+            await endpoint(scope, receive, send)
             return
         found = [each for each in self._routes if route_path(each.path) == path]
         for route in found:
@@ -115,5 +106,75 @@ class HttpApp:
             )
             return
         name = HttpRequest(scope, receive).name
-        logger.info("%s was refused with 404: the endpoint is %s", name, self.path)
+        here = " and ".join(self._endpoints)
+        logger.info("%s was refused with 404: clients are answered at %s", name, here)
         await response.send_whole(404, b"Not Found", (), "text/plain; charset=utf-8")
+
+
+@final
+class HttpApp(Application):
+    """A server over Streamable HTTP, in both eras, as an ASGI 3 application.
+
+    The endpoint answers with and without a slash at the end of its path. Mounted in another
+    application, which does not hand on the lifespan, it needs that one to enter
+    ``session_manager.run()``.
+
+    Args:
+      server: Answers the requests.
+      options: How.
+      path: Of the endpoint.
+      routes: What is served beside it.
+
+    Attributes:
+      session_manager: Answers the requests of the endpoint, while it runs.
+
+    """
+
+    def __init__(
+        self,
+        server: Service,
+        options: HttpOptions | None = None,
+        *,
+        path: str = DEFAULT_STREAMABLE_HTTP_PATH,
+        routes: Iterable[Route] = (),
+    ) -> None:
+        manager = StreamableHTTPSessionManager.with_options(server, options or HttpOptions())
+        self.session_manager = manager
+        super().__init__(manager.run, {path: manager.handle_request}, routes)
+
+
+@final
+class SseApp(Application):
+    """A server over HTTP with SSE, as an ASGI 3 application, for clients that know nothing else.
+
+    Args:
+      server: Answers the requests.
+      options: How; what is about Streamable HTTP alone has no effect.
+      sse_path: Of the stream.
+      message_path: Where clients post.
+      routes: What is served beside these.
+
+    Attributes:
+      session_manager: Answers the requests of both endpoints, while it runs.
+
+    """
+
+    def __init__(
+        self,
+        server: Service,
+        options: HttpOptions | None = None,
+        *,
+        sse_path: str = DEFAULT_SSE_PATH,
+        message_path: str = DEFAULT_MESSAGE_PATH,
+        routes: Iterable[Route] = (),
+    ) -> None:
+        check_text("message_path", message_path)
+        manager = SseSessionManager(
+            server, options or HttpOptions(), route_path(message_path) + "/"
+        )
+        self.session_manager = manager
+        endpoints = {
+            sse_path: manager.handle_sse,
+            message_path: manager.handle_post_message,
+        }
+        super().__init__(manager.run, endpoints, routes)

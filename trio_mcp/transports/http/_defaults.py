@@ -6,6 +6,9 @@ from typing import Final
 
 DEFAULT_STREAMABLE_HTTP_PATH: Final = "/mcp"
 
+DEFAULT_SSE_PATH: Final = "/sse"
+DEFAULT_MESSAGE_PATH: Final = "/messages/"
+
 DEFAULT_MAX_REQUEST_BODY_SIZE: Final = 4 * 1024 * 1024
 """Bytes of a request's body."""
 

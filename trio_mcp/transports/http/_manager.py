@@ -183,7 +183,7 @@ class StreamableHTTPSessionManager:
     async def _answer(self, request: HttpRequest, response: HttpResponse) -> Refusal | None:
         run = self._run
         if run is None or run.stopping:
-            return not_running(stopping=run is not None, manager="session_manager")
+            return not_running(stopping=run is not None, manager="mcp.session_manager")
         with run.active.request():
             return await self._serve(run, request, response)
         return None

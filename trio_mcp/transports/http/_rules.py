@@ -77,14 +77,22 @@ def check_post(headers: Headers, max_body_size: int, *, json_only: bool = False)
       json_only: Whether the answer is never a stream of events.
 
     """
+    refusal = check_media_type(headers)
+    if refusal is not None:
+        return refusal
+    wanted = (JSON,) if json_only else (JSON, EVENT_STREAM)
+    return check_accept(headers, wanted) or check_length(headers, max_body_size)
+
+
+def check_media_type(headers: Headers) -> Refusal | None:
+    """Refuse a body that is something else than JSON."""
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != JSON:
         return Refusal.of(415, f"Content-Type has to be {JSON}, not {media_type[:100]!a}")
     encoding = headers.get("content-encoding", "identity").lower()
     if encoding != "identity":
         return Refusal.of(415, f"Content-Encoding {encoding[:100]!a} is not read here")
-    wanted = (JSON,) if json_only else (JSON, EVENT_STREAM)
-    return check_accept(headers, wanted) or check_length(headers, max_body_size)
+    return None
 
 
 def check_accept(headers: Headers, wanted: tuple[str, ...]) -> Refusal | None:
