@@ -16,7 +16,12 @@ import trio
 import trio.testing
 
 from trio_mcp import Client
-from trio_mcp.client import ClientSession
+from trio_mcp.client import (
+    ClientSession,
+    ClientSessionGroup,
+    StreamableHttpParameters,
+    connect,
+)
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
 from trio_mcp.transports import streamable_http_client
 from trio_mcp.transports.http import _endpoint
@@ -43,6 +48,7 @@ def tool(name: str, **properties: Any) -> dict[str, Any]:
 # What is sent
 
 
+@pytest.mark.req("R-101", "R-103", "R-104", "R-120", "R-127")
 async def test_request_carries_what_it_asks_in_headers_too():
     server = Scripted()
     async with scripted(server) as url, Client(url) as client:
@@ -62,6 +68,7 @@ async def test_request_carries_what_it_asks_in_headers_too():
     assert "mcp-name" not in server.seen[0].headers
 
 
+@pytest.mark.req("R-102", "R-126")
 @pytest.mark.parametrize(
     ("verb", "arguments", "method", "name"),
     [
@@ -138,6 +145,7 @@ async def test_proxies_of_the_environment_are_not_for_this_machine(monkeypatch):
 # How it is answered
 
 
+@pytest.mark.req("R-115")
 @pytest.mark.parametrize(
     "pieces",
     [
@@ -241,6 +249,7 @@ async def test_stream_that_stays_open_behind_its_answer_is_left():
             await server.asked("tools/call")[0].gone.wait()
 
 
+@pytest.mark.req("R-106")
 async def test_request_of_a_modern_server_is_dropped_with_a_warning(caplog):
     class Asking(Scripted):
         async def tools_call(self, seen: Seen) -> None:
@@ -298,6 +307,14 @@ async def answer_503(seen: Seen) -> None:
     await seen.raw(503)
 
 
+async def answer_413(seen: Seen) -> None:
+    await seen.raw(413, b"too much")
+
+
+async def answer_431(seen: Seen) -> None:
+    await seen.raw(431)
+
+
 async def answer_html(seen: Seen) -> None:
     await seen.raw(200, b"<html>Please log in</html>", "text/html")
 
@@ -306,6 +323,7 @@ async def answer_418(seen: Seen) -> None:
     await seen.raw(418, b"teapot")
 
 
+@pytest.mark.req("R-172")
 @pytest.mark.case("C015")
 @pytest.mark.parametrize(
     ("answer", "status", "words"),
@@ -315,7 +333,9 @@ async def answer_418(seen: Seen) -> None:
         (answer_500, 500, ["500", "Oops"]),
         (answer_503, 503, ["503"]),
         (answer_html, 200, ["200", "text/html", "log in"]),
+        (answer_413, 413, ["413", "too much"]),
         (answer_418, 418, ["418", "teapot"]),
+        (answer_431, 431, ["431"]),
     ],
 )
 @pytest.mark.parametrize("when", ["connecting", "calling"])
@@ -353,6 +373,7 @@ async def test_port_with_nobody_is_one_plain_error():
     assert "SECRET" not in str(caught.value)
 
 
+@pytest.mark.req("R-117")
 @pytest.mark.case("C044")
 @pytest.mark.parametrize("begin", [[], [": hello\n\n"], ["data: {}"]])
 @pytest.mark.parametrize("ending", ["in good order", "broken"])
@@ -367,9 +388,10 @@ async def test_stream_that_ends_before_the_answer_is_lost(begin, ending):
     async with scripted(server) as url, Client(url) as client:
         with trio.fail_after(2), pytest.raises(ConnectionLost):
             await client.call_tool("x")
-        # Nothing was sent again, and the next call works.
-        assert len(server.asked("tools/call")) == 1
+        # Nothing was sent again, and the next call works; it is another request.
+        (lost,) = server.asked("tools/call")
         await client.list_tools()
+        assert server.asked("tools/list")[0].id != lost.id
 
 
 @pytest.mark.case("C044")
@@ -471,6 +493,7 @@ class Napping(Scripted):
         await seen.gone.wait()
 
 
+@pytest.mark.req("R-205")
 @pytest.mark.parametrize("streams", [True, False])
 async def test_cancelled_call_closes_its_response_and_says_nothing_else(streams):
     server = Napping()
@@ -666,6 +689,7 @@ class Mirroring(Scripted):
             await seen.error(-32020, "Mcp-Param-Region is missing")
 
 
+@pytest.mark.req("R-128", "R-129", "R-141", "R-147", "R-153")
 async def test_annotated_arguments_are_mirrored():
     nested = {"type": "object", "properties": {"deep": {"type": "integer", "x-mcp-header": "N"}}}
     flag = {"type": "boolean", "x-mcp-header": "Flag"}
@@ -674,7 +698,6 @@ async def test_annotated_arguments_are_mirrored():
         await client.call_tool("t", {"region": "unlisted"})
         await client.list_tools()
         await client.call_tool("t", {"region": " ü", "nested": {"deep": 42.0}, "flag": False})
-        await client.call_tool("t", {"region": None})
         await client.call_tool("other", {"region": "x"})
     mirrored = [
         {k: v for k, v in call.headers.items() if k.startswith("mcp-param-")}
@@ -685,9 +708,21 @@ async def test_annotated_arguments_are_mirrored():
         "mcp-param-n": "42",
         "mcp-param-flag": "false",
     }
-    assert mirrored == [{}, everything, {}, {}]
+    assert mirrored == [{}, everything, {}]
 
 
+@pytest.mark.req("R-154", "R-155")
+@pytest.mark.parametrize("arguments", [{"region": None}, {}, None])
+async def test_arguments_that_are_null_or_absent_are_not_mirrored(arguments):
+    server = Mirroring([tool("t", region=REGION)])
+    async with scripted(server) as url, Client(url) as client:
+        await client.list_tools()
+        await client.call_tool("t", arguments)
+    (call,) = server.asked("tools/call")
+    assert "mcp-param-region" not in call.headers
+
+
+@pytest.mark.req("R-138", "R-139", "R-140")
 async def test_tools_with_faulty_annotations_are_left_out_with_a_warning(caplog):
     faulty = tool("faulty", n={"type": "number", "x-mcp-header": "N"})
     server = Mirroring([tool("good", region=REGION), faulty])
@@ -707,6 +742,7 @@ async def test_faulty_annotations_do_not_matter_to_older_servers():
         assert [each.name for each in (await client.list_tools()).tools] == ["t"]
 
 
+@pytest.mark.req("R-148", "R-170", "R-171")
 async def test_tool_that_has_changed_is_listed_again_and_called_once_more():
     server = Mirroring([tool("t", region=REGION)])
     server.accepts = lambda seen: seen.headers.get("mcp-param-region") == "eu"
@@ -865,3 +901,25 @@ async def test_auth_that_fails_raises_its_own_error():
         with pytest.raises(LookupError, match="no token"):
             async with Client(streamable_http_client(url, auth=Failing())):
                 pytest.fail("it was sent")
+
+
+async def test_group_and_handle_take_urls():
+    class Listing(Scripted):
+        async def tools_list(self, seen: Seen) -> None:
+            await seen.result({**TOOLS, "tools": [tool("t")]})
+
+    server = Listing()
+    async with scripted(server) as url:
+        async with ClientSessionGroup() as group:
+            await group.connect_to_server(
+                StreamableHttpParameters(url=url, headers={"X-Team": "blue"})
+            )
+            assert set(group.tools) == {"t"}
+            assert text_of(await group.call_tool("t", {})) == "done"
+        async with trio.open_nursery() as nursery:
+            client = await connect(nursery, url)
+            assert text_of(await client.call_tool("t")) == "done"
+            await client.aclose()
+            with pytest.raises(ConnectionLost, match="closed on this side"):
+                await client.call_tool("t")
+    assert server.seen[0].headers["x-team"] == "blue"

@@ -29,6 +29,7 @@ def quick(monkeypatch):
 # Which era
 
 
+@pytest.mark.req("R-164")
 @pytest.mark.parametrize(
     ("status", "body", "kind"),
     [
@@ -113,6 +114,7 @@ async def test_what_is_found_out_is_kept_for_the_next_time():
 # The session
 
 
+@pytest.mark.req("R-567", "R-571", "R-572")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_session_and_version_go_with_every_later_request(version):
     server = OlderScripted()
@@ -228,6 +230,7 @@ class Forgetful(OlderScripted):
 SESSION_ERROR = {"code": -32600, "message": "Session not found"}
 
 
+@pytest.mark.req("R-570")
 @pytest.mark.case("C037")
 @pytest.mark.parametrize(
     "body",
@@ -395,6 +398,7 @@ async def test_server_that_comes_back_with_another_revision_is_an_error():
 # Cancelling
 
 
+@pytest.mark.req("R-552", "R-575")
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("everything", [True, False])
 async def test_cancelled_call_is_told_by_a_notice(streams, everything):
@@ -426,6 +430,7 @@ async def test_cancelled_call_is_told_by_a_notice(streams, everything):
         assert server.story[-1] == "DELETE"
 
 
+@pytest.mark.req("R-576")
 async def test_initialize_is_never_cancelled_by_a_notice():
     class Slow(OlderScripted):
         async def initialize(self, seen: Seen) -> None:
@@ -442,6 +447,7 @@ async def test_initialize_is_never_cancelled_by_a_notice():
 # Streams that are cut
 
 
+@pytest.mark.req("R-546", "R-548", "R-553", "R-562")
 @pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize("ending", ["in good order", "broken"])
 async def test_cut_stream_is_taken_up_again_where_it_was(times, ending):
