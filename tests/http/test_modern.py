@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 from typing import Annotated, Any
@@ -578,6 +579,30 @@ async def test_nothing_is_left_of_a_request():
         assert not run.serving.connections
         assert not len(run.active)
         assert not run.heart._due
+
+
+@pytest.mark.parametrize("tool", ["add", "steps", "nothing"])
+async def test_a_request_leaves_nothing_to_the_garbage_collector(tool):
+    async with open_app(HttpApp(make_server(steps=steps))) as client:
+        gc.collect()
+        gc.disable()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        try:
+            answer = client.ask("tools/call", {"name": tool}, meta=WITH_TOKEN)
+            await answer.wait_complete()
+            await trio.testing.wait_all_tasks_blocked()
+            del answer
+            gc.collect()
+            left = {type(each).__name__ for each in gc.garbage if is_of_http(each)}
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.enable()
+    assert left == set()
+
+
+def is_of_http(thing: object) -> bool:
+    return type(thing).__module__.startswith("trio_mcp.transports.http")
 
 
 # Subscriptions

@@ -80,6 +80,7 @@ async def serve_modern(
             refusal = await _handle(serving, heart, request, exchange, reply)
     finally:
         exchange.close()
+        reply.let_go()
         serving.disconnect(connection)
     return refusal
 
@@ -154,6 +155,10 @@ class _Reply:
 
         self._outgoing.on_stream = start_writing
         return self._outgoing
+
+    def let_go(self) -> None:
+        """Forget whom it would call: that would tie it into a cycle with what it sends by."""
+        self._outgoing.give_up()
 
     async def _write(self, written: trio.Event, keep_alive: float) -> None:
         await self._outgoing.write(self._response, keep_alive)

@@ -104,6 +104,7 @@ class Outgoing:
     def give_up(self) -> None:
         """Nobody reads it any more."""
         self.gone = True
+        self.on_stream = _do_nothing
         self._events.clear()
         self._changed.unpark_all()
         self._room.unpark_all()
