@@ -141,6 +141,7 @@ class ConnectionLost(LocalError):
     Attributes:
       exit_status: Of a server process that ended: its status, negative for a signal.
       stderr: The end of what such a process wrote to stderr, where it was kept.
+      status: Of an HTTP response that was none of the protocol: its status.
 
     """
 
@@ -153,15 +154,21 @@ class ConnectionLost(LocalError):
         *,
         exit_status: int | None = None,
         stderr: str | None = None,
+        status: int | None = None,
     ) -> None:
         super().__init__(message, data)
         self.exit_status = exit_status
         self.stderr = stderr
+        self.status = status
 
     def again(self) -> ConnectionLost:
         """Make a fresh copy, since each waiting call raises its own."""
         copy = ConnectionLost(
-            self.message, self.data, exit_status=self.exit_status, stderr=self.stderr
+            self.message,
+            self.data,
+            exit_status=self.exit_status,
+            stderr=self.stderr,
+            status=self.status,
         )
         copy.__cause__ = self.__cause__
         return copy

@@ -102,7 +102,9 @@ def test_parameters_of_a_group_refuse_wrong_options_when_they_are_made(options, 
     [5, None, object(), ["python"], print, StdioServerParameters, stdio_client, Client],
 )
 def test_what_is_no_server_is_refused_when_the_client_is_made(server):
-    with pytest.raises(TypeError, match="Client expects StdioServerParameters, a Server or MCPS"):
+    with pytest.raises(
+        TypeError, match="Client expects a URL, StdioServerParameters, a Server or"
+    ):
         Client(server)
 
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
+import trio
 
 from trio_mcp import Client, StdioServerParameters, stdio_client
 from trio_mcp.testing import open_client
+from trio_mcp.transports import ServeOptions, serve_http_app
 from trio_mcp.types._revisions import KNOWN_REVISIONS, LATEST_HANDSHAKE, LATEST_MODERN
 
 from . import server
@@ -29,8 +31,8 @@ class Features:
     """A server with every feature, and how this test reaches it.
 
     Attributes:
-      road: "direct" (memory), "text" (memory, every message passed as JSON text), or "stdio"
-          (a process).
+      road: "direct" (memory), "text" (memory, every message passed as JSON text), "stdio" (a
+          process), or "http" (a socket).
       revision: What the client and the server speak; it answers which features there are.
 
     """
@@ -42,6 +44,11 @@ class Features:
         return f"{self.road}-{self.revision}"
 
     @property
+    def takes_real_time(self) -> bool:
+        """Whether bytes travel outside of the program."""
+        return self.road in {"stdio", "http"}
+
+    @property
     def is_modern(self) -> bool:
         return self.revision.is_modern
 
@@ -49,13 +56,25 @@ class Features:
     async def open(self, **options: Any) -> AsyncGenerator[Client, None]:
         """Connect a client, with any of its options."""
         options = {"mode": "auto" if self.is_modern else self.revision.version, **options}
-        if self.road != "stdio":
+        if self.road == "http":
+            async with _serve_http() as url, Client(url, **options) as client:
+                yield client
+        elif self.road != "stdio":
             async with open_client(server.mcp, self.road, **options) as client:  # type: ignore[arg-type]
                 yield client
-            return
-        parameters = StdioServerParameters(command=sys.executable, args=[PROGRAM])
-        async with Client(stdio_client(parameters, errlog=None), **options) as client:
-            yield client
+        else:
+            parameters = StdioServerParameters(command=sys.executable, args=[PROGRAM])
+            async with Client(stdio_client(parameters, errlog=None), **options) as client:
+                yield client
+
+
+@asynccontextmanager
+async def _serve_http() -> AsyncGenerator[str, None]:
+    async with trio.open_nursery() as nursery:
+        app = server.mcp.streamable_http_app()
+        served = await nursery.start(serve_http_app, app, ServeOptions(port=0))
+        yield f"{served.url}/mcp"
+        nursery.cancel_scope.cancel()
 
 
 IN_MEMORY = [Features(road, each) for road in ("direct", "text") for each in KNOWN_REVISIONS]
@@ -64,7 +83,10 @@ IN_MEMORY = [Features(road, each) for road in ("direct", "text") for each in KNO
 # stdio, one revision for each era.
 OVER_STDIO = [Features("stdio", LATEST_HANDSHAKE), Features("stdio", LATEST_MODERN)]
 
-EVERYWHERE = [*IN_MEMORY, *OVER_STDIO]
+# In the older era, headers and batches differ from one revision to the next.
+OVER_HTTP = [Features("http", each) for each in KNOWN_REVISIONS if each.has_streamable_http]
+
+EVERYWHERE = [*IN_MEMORY, *OVER_STDIO, *OVER_HTTP]
 
 
 def at(cases: Iterable[Features]) -> pytest.MarkDecorator:

@@ -18,4 +18,4 @@ def features(request: pytest.FixtureRequest) -> Features:
 @pytest.fixture(autouse=True)
 def clock(features: Features) -> trio.abc.Clock | None:
     """Virtual time, unless bytes travel in real time."""
-    return None if features.road == "stdio" else trio.testing.MockClock(autojump_threshold=0)
+    return None if features.takes_real_time else trio.testing.MockClock(autojump_threshold=0)

@@ -1,4 +1,4 @@
-"""The official SDK's client, on asyncio and on Trio, and our server, over stdio."""
+"""The official SDK's client, on asyncio and on Trio, and our server, over stdio and HTTP."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import base64
 import json
 import subprocess
 import sys
-from typing import Any
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ._peers import OLDER_REVISIONS, PEERS, SERVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # "legacy" is the newest of the older revisions.
 MODES = ["auto", "legacy", *OLDER_REVISIONS[:-1]]
@@ -18,18 +22,46 @@ MODES = ["auto", "legacy", *OLDER_REVISIONS[:-1]]
 Report = dict[str, Any]
 
 
-@pytest.fixture(scope="module", params=["asyncio", "trio"])
+ROADS: list[tuple[str, dict[str, Any] | None]] = [
+    ("asyncio", None),
+    ("trio", None),
+    ("asyncio", {}),
+    ("asyncio", {"store": True}),
+    ("asyncio", {"sse": True}),
+]
+
+
+def name_of(road: tuple[str, dict[str, Any] | None]) -> str:
+    backend, options = road
+    return f"{backend}-" + ("stdio" if options is None else "-".join(["http", *options]))
+
+
+@pytest.fixture(scope="module", params=ROADS, ids=name_of)
 def reports(request: pytest.FixtureRequest) -> dict[str, Report]:
     """What the client found out, by mode."""
-    ran = subprocess.run(
-        [sys.executable, str(PEERS / "client.py"), request.param, str(SERVER), *MODES],
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    backend, options = request.param
+    with nullcontext(str(SERVER)) if options is None else served_over_http(options) as server:
+        ran = subprocess.run(
+            [sys.executable, str(PEERS / "client.py"), backend, server, *MODES],
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
     assert ran.returncode == 0, ran.stderr.decode()
     found: dict[str, Report] = json.loads(ran.stdout)
     return found
+
+
+@contextmanager
+def served_over_http(options: dict[str, Any]) -> Iterator[str]:
+    """Run our server in a process of its own; yields its URL."""
+    program = [sys.executable, str(PEERS / "trio_http_server.py"), "trio_mcp", json.dumps(options)]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield process.stdout.readline().decode().strip()
+        process.stdin.close()
+        assert process.wait(5) == 0
 
 
 @pytest.fixture(params=MODES)

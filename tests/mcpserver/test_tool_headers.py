@@ -6,8 +6,8 @@ import attrs
 import pydantic
 import pytest
 
+from trio_mcp._protocol._header_faults import header_fault
 from trio_mcp.errors import InvalidSignature
-from trio_mcp.mcpserver._hints._header_names import header_fault
 from trio_mcp.mcpserver._tool import Tool
 
 Region = Annotated[str, {"x-mcp-header": "Region"}]

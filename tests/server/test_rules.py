@@ -82,7 +82,7 @@ def test_codes_of_the_specification_are_made_for_what_they_mean_alone():
         "MISSING_REQUIRED_CLIENT_CAPABILITY",
         "UNSUPPORTED_PROTOCOL_VERSION",
     }
-    makers = {"missing_client_capability", "unsupported_version"}
+    makers = {"header_mismatch", "missing_client_capability", "unsupported_version"}
     made, used = set(), set()
     for path in PACKAGE.rglob("*.py"):
         place = path.relative_to(PACKAGE).as_posix()
@@ -93,14 +93,16 @@ def test_codes_of_the_specification_are_made_for_what_they_mean_alone():
             made |= {(place, each.id) for each in given if getattr(each, "id", "") in codes}
             if getattr(call.func, "id", "") in makers:
                 used.add((place, call.func.id))
-    # What each of the two answers, R-054 and R-066 prove. Nothing makes a HEADER_MISMATCH.
+    # What each of them answers, R-054, R-066 and R-161 prove.
     assert made == {
+        ("_protocol/_refusals.py", "HEADER_MISMATCH"),
         ("_protocol/_refusals.py", "MISSING_REQUIRED_CLIENT_CAPABILITY"),
         ("_protocol/_refusals.py", "UNSUPPORTED_PROTOCOL_VERSION"),
     }
     assert used == {
         ("_protocol/_ladder.py", "unsupported_version"),
         ("server/_session.py", "missing_client_capability"),
+        ("transports/http/_rules.py", "header_mismatch"),
     }
 
 

@@ -20,6 +20,7 @@ from trio_mcp.types import (
     LOG_LEVEL_META_KEY,
     PROTOCOL_VERSION_META_KEY,
 )
+from trio_mcp.types._base import is_object
 from trio_mcp.types._literals import LoggingLevel
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, revision_for
@@ -106,15 +107,8 @@ def _accept_initialize(meta: JsonObject, negotiated: Revision | None) -> Accepte
 def _accept_modern(
     method: str, meta: JsonObject, serves: Callable[[str, Revision], bool]
 ) -> Accepted:
-    version = meta.get(PROTOCOL_VERSION_META_KEY)
-    capabilities = meta.get(CLIENT_CAPABILITIES_META_KEY)
-    if not isinstance(version, str):
-        raise invalid_params(_missing(PROTOCOL_VERSION_META_KEY, "a string", version))
-    if capabilities.__class__ is not dict:
-        raise invalid_params(_missing(CLIENT_CAPABILITIES_META_KEY, "an object", capabilities))
-    revision = revision_for(version)
-    if revision is None or not revision.is_modern:
-        raise unsupported_version(version)
+    version, capabilities = read_envelope(meta)
+    revision = modern_revision(version)
     client_info = meta.get(CLIENT_INFO_META_KEY)
     if client_info is not None and client_info.__class__ is not dict:
         raise invalid_params(_missing(CLIENT_INFO_META_KEY, "an object", client_info))
@@ -124,6 +118,35 @@ def _accept_modern(
     if not serves(method, revision):
         raise method_not_found(method)
     return Accepted(revision, meta, capabilities, client_info, log_level)
+
+
+def read_envelope(meta: JsonObject) -> tuple[str, JsonObject]:
+    """Read what each modern request says of itself: its version, and what its client can do.
+
+    Raises:
+      MCPError: if one of them is missing.
+
+    """
+    version = meta.get(PROTOCOL_VERSION_META_KEY)
+    capabilities = meta.get(CLIENT_CAPABILITIES_META_KEY)
+    if not isinstance(version, str):
+        raise invalid_params(_missing(PROTOCOL_VERSION_META_KEY, "a string", version))
+    if not is_object(capabilities):
+        raise invalid_params(_missing(CLIENT_CAPABILITIES_META_KEY, "an object", capabilities))
+    return version, capabilities
+
+
+def modern_revision(version: str) -> Revision:
+    """Give the revision that a modern request names.
+
+    Raises:
+      MCPError: if it is none that requests can name.
+
+    """
+    revision = revision_for(version)
+    if revision is None or not revision.is_modern:
+        raise unsupported_version(version)
+    return revision
 
 
 def _accept_in_session(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from trio_mcp.errors import MCPError
 from trio_mcp.types import (
+    HEADER_MISMATCH,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -17,7 +18,7 @@ from trio_mcp.types import (
 from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
-    from trio_mcp.types import JsonObject, RequestId
+    from trio_mcp.types import JsonObject, JsonValue, RequestId
 
 BUSY_RETRY_SECONDS = 1.0
 """The hint in a `SERVER_BUSY` error: when to try again."""
@@ -42,6 +43,22 @@ def unsupported_version(requested: str) -> MCPError:
         f"Unsupported protocol version: {requested}",
         {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": requested},
     )
+
+
+def no_handshake(requested: JsonValue) -> MCPError:
+    """-32601: ``initialize`` at a revision that has none; names those it can be left out for."""
+    supported = list(MODERN_PROTOCOL_VERSIONS)
+    return MCPError(
+        METHOD_NOT_FOUND,
+        "Method not found: initialize. Requests of this protocol version need no handshake; "
+        f"supported: {', '.join(supported)}",
+        {"supported": supported, "requested": requested},
+    )
+
+
+def header_mismatch(message: str) -> MCPError:
+    """-32020: a header does not say what the body says (Streamable HTTP, server validation)."""
+    return MCPError(HEADER_MISMATCH, message)
 
 
 def missing_client_capability(

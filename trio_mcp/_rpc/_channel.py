@@ -11,9 +11,13 @@ from trio_mcp._checks import check_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractAsyncContextManager
 
     from trio_mcp._codec import Frame
     from trio_mcp.types import JSONRPCMessage
+
+    from ._link import Link
+    from ._service import Serving
 
 
 class Channel(trio.abc.AsyncResource):
@@ -72,6 +76,39 @@ class Channel(trio.abc.AsyncResource):
 
     def __iter__(self) -> Iterator[Channel]:
         return iter((self, self))
+
+
+class LinkedEnds(Channel):
+    """The two ends of a carrier that has a link of its own, and no stream of messages.
+
+    Over HTTP each request travels by itself. Its transports yield these ends all the same, for
+    ``ClientSession(read, write)`` and `Client`, which open the link by them.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def open_link(self, serving: Serving) -> AbstractAsyncContextManager[Link]:
+        """Open the link; ``serving`` handles what the other side asks and tells."""
+
+    async def receive(self) -> list[Frame]:
+        """Raise a `RuntimeError`: messages come as answers to requests."""
+        raise self._no_stream()
+
+    async def send(self, messages: list[JSONRPCMessage]) -> None:
+        """Raise a `RuntimeError`: messages go out as requests."""
+        del messages
+        raise self._no_stream()
+
+    async def aclose(self) -> None:
+        """Do nothing: the block of the transport closes what it has opened."""
+        await trio.lowlevel.checkpoint()
+
+    def _no_stream(self) -> RuntimeError:
+        return RuntimeError(
+            f"{type(self).__name__} is no stream of messages: pass both ends to ClientSession, or "
+            "the transport to Client"
+        )
 
 
 class SplitChannel(Channel):

@@ -37,6 +37,22 @@ class Principal:
     details: Any = None
 
 
+@attrs.frozen
+class HttpDetails:
+    """What a handler may want of the HTTP request that carried its own.
+
+    Attributes:
+      request: The request, with its headers.
+      close_stream: Has the client come back for the answer, where its stream can be resumed.
+      close_standalone_stream: The same for the stream of what belongs to no request.
+
+    """
+
+    request: Any
+    close_stream: Callable[[], Awaitable[None]] | None = None
+    close_standalone_stream: Callable[[], Awaitable[None]] | None = None
+
+
 @attrs.define(eq=False)
 class Exchange:
     """One inbound request: what was asked, by whom, and the way back.
@@ -52,6 +68,7 @@ class Exchange:
       link: To ask the other side within this request, or None where it cannot be asked.
       headers: Of the HTTP request that carried it, if one did.
       principal: Who asks, where the carrier knows it.
+      http: More of that HTTP request.
       accepted: What the ladder found: revision, meta, declared capabilities.
       end_of_stream: Of a request that is answered by a stream of notifications, from when
           that has begun: the result that ends it in good order.
@@ -68,6 +85,7 @@ class Exchange:
     link: Link | None = None
     headers: Mapping[str, str] | None = None
     principal: Principal | None = None
+    http: HttpDetails | None = None
     accepted: Accepted = attrs.field(init=False)
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
     end_of_stream: JsonObject | None = None

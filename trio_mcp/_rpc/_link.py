@@ -29,7 +29,7 @@ class CallOptions:
       max_total_timeout: Seconds from the call on after which even progress no longer helps;
           ten times the timeout when None.
       may_cancel: Whether the peer may be told of a cancellation (`initialize`: no).
-      headers: What to mirror in HTTP headers.
+      headers: What to mirror in HTTP headers: by name, the text of each value.
       on_notification: For a request whose answer is the end of a stream of notifications:
           called with the method and params of each of them by whoever reads the carrier, so
           it must neither wait nor raise. The connection's service hears of them, too, before.
@@ -91,6 +91,11 @@ class Link(ABC):
     @property
     def mends(self) -> bool:
         """Whether a lost connection comes back, so that what was lost with it may be resumed."""
+        return False
+
+    @property
+    def mirrors_arguments(self) -> bool:
+        """Whether `CallOptions.headers` travel: arguments that a tool wants to see there."""
         return False
 
     async def wait_usable(  # noqa: B027 - most never mend

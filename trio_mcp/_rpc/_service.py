@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from trio_mcp._codec import Malformed
@@ -47,6 +47,22 @@ class Serving(ABC):
     @abstractmethod
     def connect(self, link: Link | None) -> Connection:
         """Begin a connection; ``link`` reaches its other side outside any request."""
+
+    def assume(  # noqa: B027 - only HTTP knows
+        self,
+        connection: Connection,
+        *,
+        session_id: str | None = None,
+        revision: Revision | None = None,
+    ) -> None:
+        """Take what the carrier knows of a connection that has just begun.
+
+        Args:
+          connection: From `connect`.
+          session_id: The name of its session.
+          revision: What it speaks, where no handshake will tell (HTTP without sessions).
+
+        """
 
     @abstractmethod
     def disconnect(self, connection: Connection) -> None:
@@ -98,6 +114,16 @@ class Serving(ABC):
           The error to answer, or None; and what user code has to do, as in `notified`.
 
         """
+
+    def mirrored_arguments(self, tool: str) -> Mapping[str, tuple[str, ...]]:
+        """Say which arguments of a tool HTTP requests repeat, by header (2026-07-28).
+
+        Returns:
+          For each header the names that lead to its argument.
+
+        """
+        del tool
+        return {}
 
     def ending(self, connection: Connection) -> None:  # noqa: B027 - most have no streams
         """A connection takes no more requests: let its streams come to their end."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import attrs
 
 from trio_mcp._checks import check_flag, check_kind, check_whole, check_word
 from trio_mcp._rpc._block import GuardedBlock
-from trio_mcp.errors import LocalError, MCPError
+from trio_mcp.errors import ConnectionLost, LocalError, MCPError
 from trio_mcp.types import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE
 
@@ -19,11 +19,11 @@ from ._cache_store import CacheConfig
 from ._extensions import Extensions
 from ._input_rounds import DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
 from ._negotiation import negotiate
-from ._roads import check_reopens, road_to
+from ._roads import check_reopens, older_road_to, road_to
 from ._session import ClientSession
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Iterator, Sequence
     from types import TracebackType
 
     from trio_mcp.types import (
@@ -43,9 +43,13 @@ if TYPE_CHECKING:
     )
     from ._extensions import ClientExtension
     from ._restart import MendingRoad, RestartPolicy
+    from ._session_life import OpenLink
 
 ConnectMode = str
 """``"auto"``, ``"legacy"``, or the name of a revision."""
+
+OLDER_ROAD_STATUSES: Final = frozenset({400, 404, 405})
+"""What `initialize` is answered by a server that knows HTTP+SSE alone."""
 
 _MODES = ("auto", "legacy", *HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
 
@@ -76,6 +80,7 @@ class LivingClient:
     _block: GuardedBlock[ClientSession] | None = attrs.field(default=None, init=False)
     _verdict: str | None = attrs.field(default=None, init=False)
     _was_only_slow: bool = attrs.field(default=False, init=False)
+    _older_road_works: bool = attrs.field(default=False, init=False)
     _cache: ResponseCache | None = attrs.field(default=None, init=False)
     _extensions: Extensions = attrs.field(factory=Extensions, init=False)
 
@@ -127,7 +132,41 @@ class LivingClient:
 
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[ClientSession, None]:
-        road = road_to(self.server, raise_exceptions=self.raise_exceptions)
+        why: ConnectionLost | None = None
+        for road in self._roads():
+            is_open = False
+            try:
+                async with self._open_over(road) as session:
+                    is_open = True
+                    yield session
+            except ConnectionLost as exc:
+                if is_open:
+                    raise
+                # What the first attempt met says more than what the last resort did.
+                why = why or exc
+                if exc.status not in OLDER_ROAD_STATUSES:
+                    break
+            if is_open:
+                return
+        self._older_road_works = False
+        assert why is not None
+        try:
+            raise why
+        finally:
+            del why  # its traceback refers to this frame
+
+    def _roads(self) -> Iterator[OpenLink]:
+        """Give the ways to the server, one after the other while there is no connection."""
+        older_road = older_road_to(self.server)
+        if older_road is None or not self._older_road_works:
+            yield road_to(self.server, raise_exceptions=self.raise_exceptions)
+        if older_road is not None:
+            # Streamable HTTP, backward compatibility: what is tried at last.
+            self._older_road_works = True
+            yield older_road
+
+    @asynccontextmanager
+    async def _open_over(self, road: OpenLink) -> AsyncGenerator[ClientSession, None]:
         mending: MendingRoad | None = None
         if self.restart is not None:
             from ._restart import MendingRoad  # noqa: PLC0415 - few want it

@@ -25,8 +25,6 @@ from ._group_catalog import Offer
 from ._pages import Pages
 from ._server_parameters import (
     ClientSessionParameters,
-    SseServerParameters,
-    StreamableHttpParameters,
 )
 from ._subscriptions import ListenNotSupportedError, listen
 
@@ -235,11 +233,6 @@ async def open_member(
       Everything that was opened is closed.
 
     """
-    if isinstance(server, (SseServerParameters, StreamableHttpParameters)):
-        raise TypeError(
-            f"The group cannot connect to the URL {server.url!r} yet: pass "
-            "StdioServerParameters, a server of this process, or a transport"
-        )
     options = (params or ClientSessionParameters()).client_options()
     client: ConnectedClient | None = None
     member: Member | None = None

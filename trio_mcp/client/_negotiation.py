@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 import trio
@@ -15,7 +15,13 @@ from trio_mcp._protocol._connecting import (
     Step,
     is_modern,
 )
-from trio_mcp.errors import InvalidResponse, LocalError, MCPError, RequestTimeout
+from trio_mcp.errors import (
+    ConnectionLost,
+    InvalidResponse,
+    LocalError,
+    MCPError,
+    RequestTimeout,
+)
 from trio_mcp.types._revisions import LATEST_MODERN
 
 from ._results import read_discovery
@@ -84,12 +90,9 @@ class _Negotiation:
             result = await self._session.send_discover(step.revision.version, self._take_late)
         except RequestTimeout:
             return self._connecting.unanswered()
-        except InvalidResponse as exc:
-            # Garbage in place of an answer to the probe: not a modern server.
-            return self._connecting.refused(exc)
-        except LocalError:
-            raise
         except MCPError as exc:
+            if isinstance(exc, LocalError) and not _is_of_older_server(exc):
+                raise
             return self._connecting.refused(exc)
         return self._connecting.answered(result if _is_discovery(result) else {})
 
@@ -118,6 +121,21 @@ class _Negotiation:
     def _after_late_discovery(self) -> Step | None:
         late = self._late_discovery
         return None if late is None else self._connecting.answered_late(late)
+
+
+def _is_of_older_server(error: LocalError) -> bool:
+    """Whether what came of a probe shows that the server is older (versioning).
+
+    It is garbage in place of an answer, or, over HTTP, a status without an error of the
+    protocol; those are left out that are about who asks, how often, and from where.
+    """
+    if isinstance(error, InvalidResponse):
+        return True
+    status = error.status if isinstance(error, ConnectionLost) else None
+    return status is not None and 400 <= status < 500 and status not in _NOT_ABOUT_ERAS
+
+
+_NOT_ABOUT_ERAS: Final = frozenset({401, 402, 403, 407, 408, 421, 425, 429, 451})
 
 
 def _is_discovery(result: JsonObject) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from trio_mcp._checks import wrong_kind
 from trio_mcp._rpc._block import GuardedBlock
-from trio_mcp._rpc._channel import Channel, join_ends
+from trio_mcp._rpc._channel import Channel, LinkedEnds, join_ends
 from trio_mcp._rpc._peer import open_peer
 from trio_mcp._rpc._service import Service
 
@@ -28,13 +28,15 @@ def road_to(
     """Find the way to a server.
 
     Args:
-      server: A server of this process, the parameters of a command, a transport, or a channel.
+      server: A server of this process, a URL, the parameters of a command, a transport, or a
+          channel.
       raise_exceptions: For a server of this process: let defects of its handlers leave as
           they are.
       errlog: Where a command's stderr goes.
 
     Raises:
       TypeError: if it is none of these.
+      ValueError: if it is a string, and no URL of a server.
 
     """
     if isinstance(server, Service):
@@ -42,23 +44,30 @@ def road_to(
     if isinstance(server, Channel):
         return channel_opener(server, None)
     if isinstance(server, str):
-        raise TypeError(
-            f"Client cannot connect to the URL {server!r} yet: pass StdioServerParameters, a "
-            "server of this process, or a transport"
-        )
+        return _url_opener(server, {})
     if hasattr(server, "command"):
         from trio_mcp.transports import StdioServerParameters  # noqa: PLC0415 - by kind of server
 
         if isinstance(server, StdioServerParameters):
             return lambda serving: _open_command(server, serving, errlog)
+    if hasattr(server, "url"):
+        from ._server_parameters import (  # noqa: PLC0415 - as above
+            SseServerParameters,
+            StreamableHttpParameters,
+        )
+
+        if isinstance(server, StreamableHttpParameters):
+            return _url_opener(server.url, server.client_options())
+        if isinstance(server, SseServerParameters):
+            return _sse_opener(server.url, server.client_options())
     # A class has what its instances have, and is none of them.
     is_class = isinstance(server, type)
     if not is_class and hasattr(server, "__aenter__") and hasattr(server, "__aexit__"):
         transport = cast("AbstractAsyncContextManager[Any]", server)
         return lambda serving: _open_transport(transport, serving)
     raise TypeError(
-        "Client expects StdioServerParameters, a Server or MCPServer, or a transport (an async "
-        f"context manager that yields a Channel), got {server!r:.80}"
+        "Client expects a URL, StdioServerParameters, a Server or MCPServer, or a transport (an "
+        f"async context manager that yields a Channel), got {server!r:.80}"
     )
 
 
@@ -69,8 +78,41 @@ def channel_opener(read: Channel, write: Channel | None) -> OpenLink:
       TypeError: if they are something else.
 
     """
+    if isinstance(read, LinkedEnds):
+        return read.open_link
     channel = join_ends(read, write)
     return lambda serving: open_peer(channel, serving)
+
+
+def older_road_to(server: Any) -> OpenLink | None:
+    """Find the way to a server at a URL that turns out not to speak Streamable HTTP."""
+    return _sse_opener(server, {}) if isinstance(server, str) else None
+
+
+def _sse_opener(url: str, options: dict[str, Any]) -> OpenLink:
+    def open_url(serving: Serving) -> AbstractAsyncContextManager[Link]:
+        from trio_mcp.transports import sse_client  # noqa: PLC0415 - by kind of server
+
+        return _open_transport(sse_client(url, **options), serving)
+
+    return open_url
+
+
+def _url_opener(url: str, options: dict[str, Any]) -> OpenLink:
+    from urllib.parse import urlsplit  # noqa: PLC0415 - by kind of server
+
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(
+            f"Client expects the URL of a server, http://host/… or https://…, got {url!r:.80}"
+        )
+
+    def open_url(serving: Serving) -> AbstractAsyncContextManager[Link]:
+        from trio_mcp.transports import streamable_http_client  # noqa: PLC0415 - as above
+
+        return _open_transport(streamable_http_client(url, **options), serving)
+
+    return open_url
 
 
 def check_reopens(server: Any) -> None:
@@ -115,8 +157,8 @@ async def _open_transport(
     transport: AbstractAsyncContextManager[Any], serving: Serving
 ) -> AsyncGenerator[Link, None]:
     async with transport as opened:
-        read, write = _ends_of(opened, transport)
-        async with open_peer(join_ends(read, write), serving) as link:
+        open_link = channel_opener(*_ends_of(opened, transport))
+        async with open_link(serving) as link:
             yield link
 
 

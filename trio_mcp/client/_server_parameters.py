@@ -38,7 +38,11 @@ def _names_only(headers: dict[str, Any] | None) -> str:
 
 @attrs.frozen
 class SseServerParameters:
-    """A server that is reached over HTTP+SSE, the HTTP transport of 2024-11-05."""
+    """A server that is reached over HTTP+SSE, the HTTP transport of 2024-11-05.
+
+    `timeout` is for reaching the server, in seconds. `sse_read_timeout` limits nothing, as in
+    `StreamableHttpParameters`.
+    """
 
     url: str
     headers: dict[str, Any] | None = attrs.field(default=None, repr=_names_only)
@@ -48,10 +52,19 @@ class SseServerParameters:
     def __attrs_post_init__(self) -> None:
         _check_http(self)
 
+    def client_options(self) -> dict[str, Any]:
+        """Return them as keyword arguments of `sse_client`."""
+        return {"headers": self.headers, "timeout": self.timeout}
+
 
 @attrs.frozen
 class StreamableHttpParameters:
-    """A server that is reached over Streamable HTTP."""
+    """A server that is reached over Streamable HTTP.
+
+    `timeout` is for reaching the server, in seconds. `sse_read_timeout` is there because people
+    know it, and limits nothing: a stream may be silent for as long as it likes, and
+    ``read_timeout_seconds`` limits a call.
+    """
 
     url: str
     headers: dict[str, Any] | None = attrs.field(default=None, repr=_names_only)
@@ -65,6 +78,15 @@ class StreamableHttpParameters:
         check_flag("terminate_on_close", self.terminate_on_close)
         if self.max_sse_event_size is not None:
             check_whole("max_sse_event_size", self.max_sse_event_size, least=1)
+
+    def client_options(self) -> dict[str, Any]:
+        """Return them as keyword arguments of `streamable_http_client`."""
+        return {
+            "headers": self.headers,
+            "connect_timeout": self.timeout,
+            "terminate_on_close": self.terminate_on_close,
+            "max_sse_event_size": self.max_sse_event_size,
+        }
 
 
 def _check_http(parameters: SseServerParameters | StreamableHttpParameters) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
 import trio
 
 from trio_mcp._checks import awaited, check_flag, check_items, check_kind, check_text
 from trio_mcp._codec import encode
-from trio_mcp.errors import InvalidResponse
+from trio_mcp.errors import InvalidResponse, LocalError, MCPError
 from trio_mcp.types import (
+    HEADER_MISMATCH,
     CallToolResult,
     InputRequiredResult,
     ListToolsResult,
@@ -30,6 +32,7 @@ from ._arguments import (
 from ._callbacks import Callbacks, ClientRequestContext
 from ._declaration import declare
 from ._extensions import ClaimContext, Extensions, UnexpectedClaimedResult, read_claimed
+from ._mirrors import Mirrors
 from ._output_schema import OutputSchemas
 from ._pages import Pages
 from ._results import read_result, refuse_input
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trio_mcp._rpc._channel import Channel
-    from trio_mcp._rpc._link import ProgressFn
+    from trio_mcp._rpc._link import CallOptions, ProgressFn
     from trio_mcp.types import (
         CompleteResult,
         ErrorData,
@@ -166,13 +169,16 @@ class ClientSession(OlderSession):
         self._output_schemas = OutputSchemas()
         # The program may be another one by now: what it was listed with may refuse what is right.
         self.on_reconnect(self._output_schemas.forget)
+        self._mirrors = Mirrors()
 
     # Tools
 
     async def list_tools(self, *, params: PaginatedRequestParams | None = None) -> ListToolsResult:
         """Ask for one page of the server's tools."""
         result = await self._list("tools/list", params, ListToolsResult)
-        self._output_schemas.learn(result.tools)
+        if self._mirrors_arguments:
+            result = self._mirrors.keep_usable(result)
+        self.learn_tools(result.tools)
         return result
 
     async def call_tool(
@@ -241,7 +247,7 @@ class ClientSession(OlderSession):
         )
         # For audit (tools, security considerations): the name, but not what it is called with.
         logger.debug("The tool %r is called", name)
-        json = await self._send("tools/call", params, options, meta)
+        json = await self._send_call(params, options, meta)
         revision = self._require_revision()
         if revision.has_result_type and json.get("resultType") not in _UNCLAIMED:
             claimed = self._read_claimed(json, revision)
@@ -254,6 +260,35 @@ class ClientSession(OlderSession):
             self._output_schemas.check(name, result)
             return result
         return result if allow_input_required else refuse_input("tools/call", result)
+
+    async def _send_call(
+        self, params: JsonObject, options: CallOptions, meta: RequestParamsMeta | None
+    ) -> JsonObject:
+        if not self._mirrors_arguments:
+            return await self._send("tools/call", params, options, meta)
+        name = params["name"]
+        again = dict(params)
+        try:
+            return await self._send("tools/call", params, self._mirrored(params, options), meta)
+        except MCPError as exc:
+            if exc.code != HEADER_MISMATCH or isinstance(exc, LocalError):
+                raise
+            # x-mcp-header, client behaviour: the tool is not what it was when it was listed.
+            logger.info("The tool %r is listed again: %s", name, exc.message)
+        async for tool in Pages("tools/list", self._tools_page):
+            if tool.name == name:
+                break
+        return await self._send("tools/call", again, self._mirrored(again, options), meta)
+
+    @property
+    def _mirrors_arguments(self) -> bool:
+        revision = self._revision
+        has_headers = revision is not None and revision.has_routing_headers
+        return has_headers and self._require_link().mirrors_arguments
+
+    def _mirrored(self, params: JsonObject, options: CallOptions) -> CallOptions:
+        headers = self._mirrors.headers(params["name"], params.get("arguments"))
+        return attrs.evolve(options, headers=headers) if headers else options
 
     def _read_claimed(self, json: JsonObject, revision: Revision) -> Result | None:
         # Extension negotiation: it is in force if both sides have declared it.
@@ -316,6 +351,8 @@ class ClientSession(OlderSession):
         """Take note of tools that were listed elsewhere, for the check of their results."""
         check_items("tools", tools, Tool, "a list of tools")
         self._output_schemas.learn(tools)
+        if self._mirrors_arguments:
+            self._mirrors.learn(tools)
 
     # Resources
 

@@ -30,6 +30,7 @@ from trio_mcp.types import (
     SubscriptionFilter,
 )
 from trio_mcp.types._base import WireModel
+from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision, revision_for
 
 from ._arguments import NOT_AGREED, check_rounds, check_timeout, meta_to_json
@@ -309,6 +310,10 @@ class AgreedSession(LivingSession):
         options = self._options(
             "request_read_timeout_seconds", request_read_timeout_seconds, progress_callback
         )
+        name = None if request.name_param is None else params.get(request.name_param)
+        if isinstance(name, str) and request.method not in METHODS:
+            # Of an extension; the link knows the methods of the protocol.
+            options = attrs.evolve(options, headers={"Mcp-Name": name})
         result = await self._ask(request.method, params, result_type, options)
         return refuse_input(request.method, result)
 

@@ -13,6 +13,7 @@ from trio_mcp.server import RequestStateBoundary, RequestStateSecurity, Server
 from ._changes import TellsChanges
 from ._completions import ServesCompletions
 from ._extensions import add_extensions
+from ._http import ServesHttp
 from ._option_checks import check_server_options
 from ._path_security import DEFAULT_RESOURCE_SECURITY
 from ._prompts_registry import ServesPrompts
@@ -47,6 +48,7 @@ class MCPServer(
     ServesPrompts[LifespanResultT],
     ServesCompletions[LifespanResultT],
     TellsChanges[LifespanResultT],
+    ServesHttp[LifespanResultT],
     Service,
     Generic[LifespanResultT],
 ):
@@ -197,6 +199,7 @@ class MCPServer(
         self._open_tools(tools or (), extensions or ())
         self._open_resources(resources or ())
         self._open_prompts()
+        self._open_http()
         add_extensions(self, extensions or ())
 
     def _request_state_boundary(

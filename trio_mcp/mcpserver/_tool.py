@@ -14,6 +14,7 @@ from trio_mcp._codec._check import check_wire
 from trio_mcp._codec._converter import encode
 from trio_mcp._codec._json import checked_copy
 from trio_mcp._codec._schema import SchemaError
+from trio_mcp._protocol._header_faults import header_fault
 from trio_mcp.errors import (
     InvalidSignature,
     MCPError,
@@ -29,7 +30,6 @@ from ._answers import single_cause
 from ._callables import callable_description, callable_docstring, callable_name
 from ._context import Context
 from ._hints import Scope, UnknownName, is_still_running
-from ._hints._header_names import header_fault
 from ._option_checks import check_tool_options
 from ._results import ResultError, ResultPlan, plan_result, reads_files
 from ._signature import (

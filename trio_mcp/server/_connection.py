@@ -29,6 +29,7 @@ class ServerConnection(Connection):
       link: Reaches the client outside any request; None where nothing does.
       client_params: What the client said in ``initialize``.
       initialized: Whether the client has said that it is ready.
+      session_id: The name of its session over HTTP.
       log_level: From which level on it wants log messages; None until it said so.
       announced: The capabilities that ``initialize`` answered, as JSON.
       subscribed: The resources whose updates the session wants to hear of.
@@ -60,6 +61,11 @@ class ServerConnection(Connection):
         """Enter the older era: from now on the connection speaks this revision."""
         self._revision = revision
         self.client_params = params
+
+    def assume(self, revision: Revision) -> None:
+        """No handshake will come: the client has had one elsewhere, and speaks this revision."""
+        self._revision = revision
+        self.initialized = True
 
     def forget_handshake(self) -> None:
         """``initialize`` was refused after all: the client may try again."""

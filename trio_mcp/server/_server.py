@@ -13,7 +13,6 @@ from trio_mcp._codec import check_wire, encode
 from trio_mcp._rpc._channel import join_ends
 from trio_mcp._rpc._nursery import finish_within
 from trio_mcp._rpc._peer import open_peer
-from trio_mcp._rpc._service import Service
 from trio_mcp.types import (
     MODERN_PROTOCOL_VERSIONS,
     SERVER_INFO_META_KEY,
@@ -31,6 +30,7 @@ from ._caching import CacheHint, validate_cache_hints
 from ._capabilities import NotificationOptions, compute_capabilities
 from ._changes import Changes
 from ._context import LifespanContextT, ServerRequestContext
+from ._http import ServesHttp
 from ._middleware import MiddlewareList
 from ._registry import HandlerEntry, check_params_type
 from ._serving import ServerServing
@@ -75,7 +75,7 @@ async def lifespan(_: Server[Any]) -> AsyncGenerator[dict[str, Any], None]:
     yield {}
 
 
-class Server(Service, Generic[LifespanContextT]):
+class Server(ServesHttp, Generic[LifespanContextT]):
     """Handlers by method, and what the server says of itself.
 
     A handler is called with the request's context and its params, read into their type, and

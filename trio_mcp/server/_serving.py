@@ -13,6 +13,7 @@ from trio_mcp._checks import awaited
 from trio_mcp._codec import DecodeError, SharedArray, checked_copy, decode, dumps, encode, excerpt
 from trio_mcp._protocol._handshake import choose_handshake_revision
 from trio_mcp._protocol._ladder import Accepted, accept_request
+from trio_mcp._protocol._mirrors import mirrored_arguments
 from trio_mcp._protocol._refusals import invalid_params, method_not_found
 from trio_mcp._rpc._exchange import NO_PARAMS
 from trio_mcp._rpc._service import Serving
@@ -46,7 +47,7 @@ from ._result_check import check_answer
 from ._session import ServerSession
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from trio_mcp._codec import Malformed
     from trio_mcp._rpc._exchange import Exchange
@@ -95,6 +96,19 @@ class ServerServing(Serving):
         self.connections.add(connection)
         return connection
 
+    def assume(
+        self,
+        connection: Connection,
+        *,
+        session_id: str | None = None,
+        revision: Revision | None = None,
+    ) -> None:
+        """See `Serving.assume`."""
+        assert isinstance(connection, ServerConnection)
+        connection.session_id = session_id
+        if revision is not None:
+            connection.assume(revision)
+
     def disconnect(self, connection: Connection) -> None:
         """See `Serving.disconnect`."""
         assert isinstance(connection, ServerConnection)
@@ -106,6 +120,12 @@ class ServerServing(Serving):
         assert isinstance(connection, ServerConnection)
         for stream in list(connection.streams):
             stream.end()
+
+    def mirrored_arguments(self, tool: str) -> Mapping[str, tuple[str, ...]]:
+        """See `Serving.mirrored_arguments`."""
+        find = self._server.get_tool_input_schema
+        schema = None if find is None else find(tool)
+        return {} if schema is None else mirrored_arguments(schema)
 
     async def stop(self) -> None:
         """See `Serving.stop`. It does not wait for the streams to end."""
@@ -193,7 +213,7 @@ class ServerServing(Serving):
         return answer
 
     def _context_for(self, exchange: Exchange) -> ServerRequestContext[Any, Any]:
-        accepted = exchange.accepted
+        accepted, http = exchange.accepted, exchange.http
         return ServerRequestContext(
             server=self._server,
             session=ServerSession(exchange.connection, accepted.revision, exchange),
@@ -203,6 +223,9 @@ class ServerServing(Serving):
             params=_params_of(exchange),
             request_id=exchange.id,
             meta=accepted.meta,
+            request=None if http is None else http.request,
+            close_sse_stream=None if http is None else http.close_stream,
+            close_standalone_sse_stream=None if http is None else http.close_standalone_stream,
             exchange=exchange,
             initialization_options=self._options,
         )

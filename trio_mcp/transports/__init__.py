@@ -1,7 +1,9 @@
 """The roads that messages take, and the interfaces that own roads implement.
 
 A carrier is a `Channel`. `open_memory_channel_pair` joins two in memory, `stdio_client` runs
-a server as a child process, `stdio_server` is the other end of that.
+a server as a child process, `stdio_server` is the other end of that. Over HTTP,
+`streamable_http_client` and `sse_client` reach a server at a URL, and `serve_http_app` serves
+one, or any other ASGI application.
 
 Names load on first use, so that a program pays for the carriers it uses.
 """
@@ -33,22 +35,70 @@ if TYPE_CHECKING:
     from trio_mcp.transports._stdio_client import StdioServerParameters as StdioServerParameters
     from trio_mcp.transports._stdio_client import stdio_client as stdio_client
     from trio_mcp.transports._stdio_server import stdio_server as stdio_server
+    from trio_mcp.transports.http._app import HttpApp as HttpApp
+    from trio_mcp.transports.http._app import SseApp as SseApp
+    from trio_mcp.transports.http._asgi import HttpRequest as HttpRequest
+    from trio_mcp.transports.http._client import streamable_http_client as streamable_http_client
+    from trio_mcp.transports.http._defaults import (
+        DEFAULT_MAX_REQUEST_BODY_SIZE as DEFAULT_MAX_REQUEST_BODY_SIZE,
+    )
+    from trio_mcp.transports.http._defaults import DEFAULT_MAX_SESSIONS as DEFAULT_MAX_SESSIONS
+    from trio_mcp.transports.http._defaults import (
+        DEFAULT_SESSION_IDLE_TIMEOUT as DEFAULT_SESSION_IDLE_TIMEOUT,
+    )
+    from trio_mcp.transports.http._event_store import EventCallback as EventCallback
+    from trio_mcp.transports.http._event_store import EventId as EventId
+    from trio_mcp.transports.http._event_store import EventMessage as EventMessage
+    from trio_mcp.transports.http._event_store import EventStore as EventStore
+    from trio_mcp.transports.http._event_store import InMemoryEventStore as InMemoryEventStore
+    from trio_mcp.transports.http._event_store import StreamId as StreamId
+    from trio_mcp.transports.http._manager import (
+        StreamableHTTPSessionManager as StreamableHTTPSessionManager,
+    )
+    from trio_mcp.transports.http._options import HttpOptions as HttpOptions
+    from trio_mcp.transports.http._security import (
+        TransportSecuritySettings as TransportSecuritySettings,
+    )
+    from trio_mcp.transports.http._serve import HttpServing as HttpServing
+    from trio_mcp.transports.http._serve import ServeOptions as ServeOptions
+    from trio_mcp.transports.http._serve import serve_http_app as serve_http_app
+    from trio_mcp.transports.http._sse_client import sse_client as sse_client
 
 __all__ = [
     "DEFAULT_INHERITED_ENV_VARS",
+    "DEFAULT_MAX_REQUEST_BODY_SIZE",
+    "DEFAULT_MAX_SESSIONS",
+    "DEFAULT_SESSION_IDLE_TIMEOUT",
     "FORCE_KILL_TIMEOUT",
     "MAX_LINE_SIZE",
     "PROCESS_TERMINATION_TIMEOUT",
     "Batch",
     "Channel",
+    "EventCallback",
+    "EventId",
+    "EventMessage",
+    "EventStore",
+    "HttpApp",
+    "HttpOptions",
+    "HttpRequest",
+    "HttpServing",
+    "InMemoryEventStore",
     "LineChannel",
     "Malformed",
+    "ServeOptions",
+    "SseApp",
     "StdioServerParameters",
+    "StreamId",
+    "StreamableHTTPSessionManager",
+    "TransportSecuritySettings",
     "create_client_server_memory_streams",
     "get_default_environment",
     "open_memory_channel_pair",
+    "serve_http_app",
+    "sse_client",
     "stdio_client",
     "stdio_server",
+    "streamable_http_client",
 ]
 
 if not TYPE_CHECKING:
@@ -69,6 +119,27 @@ if not TYPE_CHECKING:
             "get_default_environment": "._environment",
             "stdio_client": "._stdio_client",
             "stdio_server": "._stdio_server",
+            # HTTP.
+            "DEFAULT_MAX_REQUEST_BODY_SIZE": ".http._defaults",
+            "DEFAULT_MAX_SESSIONS": ".http._defaults",
+            "DEFAULT_SESSION_IDLE_TIMEOUT": ".http._defaults",
+            "EventCallback": ".http._event_store",
+            "EventId": ".http._event_store",
+            "EventMessage": ".http._event_store",
+            "EventStore": ".http._event_store",
+            "HttpApp": ".http._app",
+            "SseApp": ".http._app",
+            "HttpOptions": ".http._options",
+            "HttpRequest": ".http._asgi",
+            "InMemoryEventStore": ".http._event_store",
+            "StreamId": ".http._event_store",
+            "StreamableHTTPSessionManager": ".http._manager",
+            "TransportSecuritySettings": ".http._security",
+            "HttpServing": ".http._serve",
+            "ServeOptions": ".http._serve",
+            "serve_http_app": ".http._serve",
+            "sse_client": ".http._sse_client",
+            "streamable_http_client": ".http._client",
             # Memory.
             "create_client_server_memory_streams": "._memory",
             "open_memory_channel_pair": "._memory",

@@ -1,6 +1,6 @@
 """The client of the official SDK: ``python client.py BACKEND SERVER MODE…``, a report as JSON.
 
-Connects to the server of trio_mcp once for each mode, does what the protocol has, and prints
+Connects to the server of trio_mcp, a program or a URL, once for each mode, does what the protocol has, and prints
 what came of it: ``{MODE: {STEP: RESULT}}``. A mode is "auto", "legacy", or an older revision,
 which this SDK asks for once it is told that no newer one is known.
 """
@@ -17,9 +17,13 @@ import anyio.lowlevel
 import mcp.client.session
 import mcp_types as types
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 
 Step = Callable[[Client], Awaitable[Any]]
+
+# Over HTTP, this SDK reads no event of more than 1 MiB, and a result has its text twice.
+SIZE = 1 << 18 if sys.argv[2].startswith("http") else 1 << 20
 
 
 def as_json(value: Any) -> Any:
@@ -45,7 +49,7 @@ async def list_all(client: Client) -> Any:
 
 
 async def call(client: Client) -> Any:
-    text = "ünd 🎈\n" + "x" * (1 << 20)
+    text = "ünd 🎈\n" + "x" * SIZE
     echoed = await client.call_tool("echo", {"text": text})
     return {
         "echoed": isinstance(echoed.content[0], types.TextContent)
@@ -157,13 +161,18 @@ async def visit(server: str, mode: str) -> dict[str, Any]:
     async def log(params: types.LoggingMessageNotificationParams) -> None:
         logged.append([params.level, params.data, params.logger])
 
-    parameters = StdioServerParameters(command=sys.executable, args=[server, "trio_mcp"])
+    target: Any = server
+    if server.endswith("/sse"):
+        target = sse_client(server)
+    elif not server.startswith("http"):
+        parameters = StdioServerParameters(command=sys.executable, args=[server, "trio_mcp"])
+        target = stdio_client(parameters)
     if mode not in ("auto", "legacy"):
         mcp.client.session.LATEST_HANDSHAKE_VERSION = mode
         mode = "legacy"
     with anyio.fail_after(25):
         async with Client(
-            stdio_client(parameters),
+            target,
             mode=mode,
             logging_callback=log,
             log_level="info",

@@ -1,4 +1,4 @@
-"""``x-mcp-header``: arguments that HTTP clients repeat in a header (2026-07-28, SEP-2243)."""
+"""What is wrong with ``x-mcp-header`` annotations (2026-07-28, SEP-2243)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp.types._base import is_array, is_object
 
+from ._mirrors import HEADER_KEYWORD
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from trio_mcp.types._base import JsonObject
-
-HEADER_KEYWORD: Final = "x-mcp-header"
+    from trio_mcp.types._base import JsonObject, JsonValue
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110, 5.6.2
 _TYPES: Final = ("string", "integer", "boolean")
@@ -39,7 +39,7 @@ _MAPS: Final = frozenset(("$defs", "definitions", "dependentSchemas", "patternPr
 _Path = tuple[str, ...]
 
 
-def header_fault(schema: JsonObject) -> str | None:
+def header_fault(schema: Mapping[str, JsonValue]) -> str | None:
     """Say what is wrong with the ``x-mcp-header`` annotations of an input schema, if anything.
 
     A client would leave a tool with a wrong one out of its list.

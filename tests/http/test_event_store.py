@@ -1,0 +1,98 @@
+"""The event store in memory."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from trio_mcp.transports.http._event_store import InMemoryEventStore
+from trio_mcp.types import JSONRPCNotification
+
+
+def note(number, text=""):
+    return JSONRPCNotification(method="n", params={"n": number, "text": text})
+
+
+async def replay(store, event_id):
+    found = []
+
+    async def collect(event):
+        await trio.lowlevel.checkpoint()
+        found.append((event.event_id, event.message.params["n"]))
+
+    return await store.replay_events_after(event_id, collect), found
+
+
+async def fill(store, stream_id, count, text=""):
+    return [await store.store_event(stream_id, note(number, text)) for number in range(count)]
+
+
+@pytest.mark.req("R-560", "R-561", "R-563")
+async def test_what_came_after_an_event_on_its_stream_is_replayed_in_order():
+    store = InMemoryEventStore()
+    primed = await store.store_event("a", None)
+    ids = {"a": [], "b": []}
+    for number in range(5):
+        for stream, given in ids.items():
+            given.append(await store.store_event(stream, note(number)))
+    assert len({primed, *ids["a"], *ids["b"]}) == 11
+    assert await replay(store, primed) == ("a", list(zip(ids["a"], range(5), strict=True)))
+    assert await replay(store, ids["b"][2]) == ("b", [(ids["b"][3], 3), (ids["b"][4], 4)])
+    assert await replay(store, ids["a"][4]) == ("a", [])
+
+
+async def test_an_event_that_only_tells_its_id_is_not_replayed():
+    store = InMemoryEventStore()
+    first = await store.store_event("a", note(0))
+    await store.store_event("a", None)
+    last = await store.store_event("a", note(1))
+    assert await replay(store, first) == ("a", [(last, 1)])
+
+
+@pytest.mark.parametrize(
+    "event_id",
+    ["", "x", "1", "1-", "-1", "1-99", "99-1", "1-1-1", "²-1", "1-٣", "1-" + "9" * 5000],
+)
+async def test_an_id_that_was_never_given_has_no_stream(event_id):
+    store = InMemoryEventStore()
+    await fill(store, "a", 3)
+    assert await replay(store, event_id) == (None, [])
+
+
+async def test_a_stream_keeps_its_newest_events_and_does_not_resume_over_a_gap():
+    store = InMemoryEventStore(max_events_per_stream=3)
+    ids = await fill(store, "a", 6)
+    assert len(store) == 3
+    assert await replay(store, ids[1]) == (None, [])
+    assert (await replay(store, ids[2]))[1] == [(ids[3], 3), (ids[4], 4), (ids[5], 5)]
+
+
+async def test_streams_written_longest_ago_are_forgotten():
+    store = InMemoryEventStore(max_streams=2)
+    ids = {stream: await fill(store, stream, 1) for stream in "ab"}
+    await store.store_event("a", note(1))
+    await fill(store, "c", 1)
+    assert (await replay(store, ids["b"][0]))[0] is None
+    assert (await replay(store, ids["a"][0]))[0] == "a"
+
+
+async def test_the_size_of_all_messages_is_bounded():
+    store = InMemoryEventStore(max_bytes=100_000)
+    for number in range(100):
+        await fill(store, f"stream {number}", 3, "x" * 10_000)
+    assert store._size <= 100_000
+    assert len(store) == 9
+    assert store._size == sum(each.size for each in store._streams.values())
+    assert len(store._by_key) == len(store._streams)
+    # A stream that is too large for it alone keeps what was written last.
+    ids = await fill(store, "large", 1, "x" * 200_000)
+    assert len(store) == 1
+    assert await replay(store, ids[0]) == ("large", [])
+
+
+@pytest.mark.parametrize("option", ["max_events_per_stream", "max_streams", "max_bytes"])
+def test_bounds_are_whole_and_positive(option):
+    with pytest.raises(ValueError, match=option):
+        InMemoryEventStore(**{option: 0})
+    with pytest.raises(TypeError, match=option):
+        InMemoryEventStore(**{option: 1.5})

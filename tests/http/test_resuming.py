@@ -1,0 +1,248 @@
+"""Streams of older sessions that break off, or are closed for a while, and go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from trio_mcp import Context, MCPServer, Server
+from trio_mcp.transports.http._app import HttpApp
+from trio_mcp.transports.http._event_store import EventStore, InMemoryEventStore
+from trio_mcp.transports.http._options import HttpOptions
+from trio_mcp.types import CallToolResult
+
+from ._asgi import OlderClient, open_session
+
+TOKEN = {"progressToken": "t"}
+
+
+@pytest.fixture(autouse=True)
+def clock():
+    return trio.testing.MockClock(autojump_threshold=0)
+
+
+async def steps(ctx: Context, count: int = 5) -> str:
+    for done in range(1, count + 1):
+        await ctx.report_progress(done, count)
+        await trio.sleep(1)
+    return "done"
+
+
+async def polling(ctx: Context) -> str:
+    await ctx.report_progress(1)
+    await ctx.close_sse_stream()
+    await ctx.report_progress(2)
+    await trio.sleep(5)
+    await ctx.report_progress(3)
+    return "done"
+
+
+async def aside(ctx: Context) -> str:
+    await ctx.close_standalone_sse_stream()
+    return ""
+
+
+def make_app(store: EventStore | None = None, **options: Any) -> HttpApp:
+    mcp = MCPServer("tests")
+    for tool in (steps, polling, aside):
+        mcp.add_tool(tool)
+    if store is None:
+        store = InMemoryEventStore()
+    return HttpApp(mcp, HttpOptions(event_store=store, **options))
+
+
+def numbers(messages):
+    return [each["params"]["progress"] if "params" in each else "answer" for each in messages]
+
+
+@pytest.mark.req("R-545", "R-560")
+async def test_a_stream_begins_with_an_event_that_only_has_an_id():
+    async with open_session(make_app(retry_interval=700)) as older:
+        stream = older.call("steps", {"count": 1}, TOKEN)
+        first = await stream.next_event()
+        assert first.data == b""
+        assert first.id
+        assert stream.retry_ms == 700
+        events = [first]
+        while (event := await stream.next_event()) is not None:
+            events.append(event)
+        assert len({each.id for each in events}) == 3
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18"])
+async def test_clients_that_would_not_understand_it_get_none(revision):
+    async with open_session(make_app(), revision) as older:
+        quick = await older.ask("ping").wait_complete()
+        assert quick.headers["content-type"] == "application/json"
+        stream = older.call("steps", {"count": 1}, TOKEN)
+        first = await stream.next_event()
+        assert first.data
+        assert first.id
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
+@pytest.mark.req("R-560", "R-561", "R-563")
+async def test_a_stream_that_broke_off_goes_on_where_it_was(revision):
+    async with open_session(make_app(), revision) as older:
+        stream = older.call("steps", None, TOKEN)
+        other = older.call("steps", None, {"progressToken": "other"})
+        while True:
+            event = await stream.next_event()
+            if event.data and b'"progress":2' in event.data:
+                break
+        stream.leave()
+        await stream.wait_complete()
+        await trio.sleep(1.5)
+        resumed = older.get(last_event_id=event.id)
+        messages = await resumed.messages()
+        assert numbers(messages) == [3, 4, 5, "answer"]
+        assert {each["params"]["progressToken"] for each in messages[:-1]} == {"t"}
+        assert resumed.complete
+        assert numbers(await other.messages()) == [1, 2, 3, 4, 5, "answer"]
+
+
+async def test_a_stream_can_be_resumed_when_all_is_over_and_more_than_once():
+    async with open_session(make_app()) as older:
+        stream = older.call("steps", {"count": 2}, TOKEN)
+        first = await stream.next_event()
+        stream.leave()
+        await trio.sleep(10)
+        for _ in range(2):
+            resumed = older.get(last_event_id=first.id)
+            assert numbers(await resumed.messages()) == [1, 2, "answer"]
+
+
+async def test_resuming_takes_over_from_an_answer_that_seems_alive():
+    async with open_session(make_app()) as older:
+        stream = older.call("steps", {"count": 3}, TOKEN)
+        first = await stream.next_event()
+        resumed = older.get(last_event_id=first.id)
+        assert numbers(await resumed.messages()) == [1, 2, 3, "answer"]
+        await stream.wait_complete()
+        assert "answer" not in numbers(await stream.messages())
+
+
+@pytest.mark.req("R-547", "R-557")
+async def test_a_handler_may_have_its_client_come_back_later():
+    async with open_session(make_app(retry_interval=2000)) as older:
+        stream = older.call("polling", None, TOKEN)
+        primed = await stream.next_event()
+        assert numbers(await stream.messages()) == [1]
+        assert stream.complete
+        assert trio.current_time() == 0
+        assert stream.body.rstrip().endswith(b"retry: 2000")
+        await trio.sleep(2)
+        resumed = older.get(last_event_id=primed.id)
+        assert numbers(await resumed.messages()) == [1, 2, 3, "answer"]
+        assert trio.current_time() == pytest.approx(5)
+
+
+async def test_the_wait_is_told_even_if_the_server_has_no_preference():
+    async with open_session(make_app()) as older:
+        stream = older.call("polling", None, TOKEN)
+        await stream.messages()
+        assert stream.retry_ms == 1000
+
+
+@pytest.mark.req("R-557")
+async def test_the_stream_of_a_get_may_be_closed_for_a_while_too():
+    app = make_app()
+    async with open_session(app) as older:
+        stream = older.get()
+        primed = await stream.next_event()
+        assert primed.data == b""
+        await older.call("aside").wait_complete()
+        assert await stream.next_message() is None
+        assert stream.retry_ms == 1000
+        mcp: Any = app.session_manager._server
+        mcp.add_tool(lambda: "x", name="new")
+        await trio.sleep(1)
+        resumed = older.get(last_event_id=primed.id)
+        assert (await resumed.next_message())["method"] == "notifications/tools/list_changed"
+        mcp.add_tool(lambda: "x", name="newer")
+        assert (await resumed.next_message())["method"] == "notifications/tools/list_changed"
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18"])
+async def test_clients_that_do_not_come_back_are_not_sent_away(revision):
+    async with open_session(make_app(), revision) as older:
+        stream = older.call("polling", None, TOKEN)
+        assert numbers(await stream.messages()) == [1, 2, 3, "answer"]
+
+
+@pytest.mark.req("R-563")
+async def test_a_session_cannot_be_sent_what_another_one_was():
+    app = make_app()
+    async with open_session(app) as older:
+        stream = older.call("steps", {"count": 1}, TOKEN)
+        first = await stream.next_event()
+        await stream.messages()
+        stranger = OlderClient(older.client)
+        await stranger.initialize()
+        answer = await stranger.get(last_event_id=first.id).wait_complete()
+        assert answer.status == 400
+        assert b"progress" not in answer.body
+        assert numbers(await older.get(last_event_id=first.id).messages()) == [1, "answer"]
+
+
+@pytest.mark.parametrize("event_id", ["made-up", "1-999", ""])
+async def test_an_unknown_event_is_refused(event_id):
+    async with open_session(make_app()) as older:
+        answer = await older.get(last_event_id=event_id).wait_complete()
+        assert answer.status == 400
+        assert "Last-Event-ID" in answer.json()["error"]["message"]
+
+
+async def test_without_a_store_an_event_id_is_ignored():
+    mcp = MCPServer("tests")
+    mcp.add_tool(polling)
+    async with open_session(HttpApp(mcp)) as older:
+        stream = older.get(last_event_id="1-1")
+        await stream.wait_started()
+        assert stream.status == 200
+        assert numbers(await older.call("polling", None, TOKEN).messages()) == [1, 2, 3, "answer"]
+
+
+class BrokenStore(EventStore):
+    async def store_event(self, stream_id, message):
+        await trio.lowlevel.checkpoint()
+        raise OSError("the disk is full")
+
+    async def replay_events_after(self, last_event_id, send_callback):
+        raise OSError("the disk is full")
+
+
+async def test_a_store_that_fails_costs_no_answer(caplog):
+    async with open_session(make_app(BrokenStore())) as older:
+        quick = await older.ask("tools/list").wait_complete()
+        assert quick.json()["result"]["tools"]
+        stream = older.call("steps", {"count": 2}, TOKEN)
+        assert numbers(await stream.messages()) == [1, 2, "answer"]
+        answer = await older.get(last_event_id="x").wait_complete()
+        assert answer.status == 500
+        assert b"disk" not in answer.body
+    assert any(each.exc_info for each in caplog.records)
+
+
+@pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")
+async def test_a_question_waits_for_a_client_that_comes_back():
+    async def handler(ctx, params):
+        await ctx.close_sse_stream()
+        answer = await ctx.session.list_roots()
+        assert answer.roots == []
+        return CallToolResult(content=[])
+
+    options = HttpOptions(event_store=InMemoryEventStore())
+    app = HttpApp(Server("asking", on_call_tool=handler), options)
+    async with open_session(app, capabilities={"roots": {}}) as older:
+        stream = older.call("x")
+        primed = await stream.next_event()
+        await stream.messages()
+        resumed = older.get(last_event_id=primed.id)
+        asked = await resumed.next_message()
+        assert asked["method"] == "roots/list"
+        await older.respond(asked, {"roots": []}).wait_complete()
+        assert "result" in await resumed.next_message()

@@ -1,0 +1,239 @@
+"""A server over HTTP with SSE, as clients of 2024-11-05 use it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import asynccontextmanager
+from typing import Any
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from trio_mcp import Context, MCPServer
+from trio_mcp._rpc._exchange import Principal
+from trio_mcp.transports import HttpOptions, SseApp
+from trio_mcp.transports.http._asgi import PRINCIPAL
+
+from ._asgi import META, Answer, AsgiClient, open_app
+
+
+@pytest.fixture(autouse=True)
+def clock():
+    return trio.testing.MockClock(autojump_threshold=0)
+
+
+def make_server(**tools) -> MCPServer:
+    mcp = MCPServer("tests")
+
+    @mcp.tool()
+    async def add(a: int, b: int) -> int:
+        return a + b
+
+    for name, function in tools.items():
+        mcp.add_tool(function, name=name)
+    return mcp
+
+
+@attrs.define(eq=False)
+class SseClient:
+    client: AsgiClient
+    stream: Answer
+    endpoint: str
+    last_id: int = 0
+
+    def post(self, message, **headers) -> Answer:
+        path, _, query = self.endpoint.partition("?")
+        self.client.scope["query_string"] = query.encode()
+        given = {"content-type": "application/json", **headers}
+        body = message if isinstance(message, bytes) else json.dumps(message).encode()
+        return self.client.start("POST", given, body, path=path)
+
+    def ask(self, method, params=None) -> Answer:
+        self.last_id += 1
+        message = {"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params or {}}
+        return self.post(message)
+
+    async def call(self, method, params=None) -> Any:
+        answer = await self.ask(method, params).wait_complete()
+        assert answer.status == 202
+        return await self.stream.next_message()
+
+    async def initialize(self) -> Any:
+        params = {
+            "protocolVersion": "2024-11-05",
+            "capabilities": {"roots": {}},
+            "clientInfo": {"name": "old", "version": "1"},
+        }
+        answer = await self.call("initialize", params)
+        note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        assert (await self.post(note).wait_complete()).status == 202
+        return answer
+
+
+async def open_stream(client: AsgiClient, path="/sse") -> SseClient:
+    stream = client.start("GET", {"accept": "text/event-stream"}, path=path)
+    first = await stream.next_event()
+    assert first.event == "endpoint"
+    return SseClient(client, stream, first.data.decode())
+
+
+@asynccontextmanager
+async def open_sse(app, **options):
+    async with open_app(app, **options) as client:
+        yield await open_stream(client)
+
+
+async def test_a_stream_says_where_to_post_and_brings_the_answers():
+    async with open_sse(make_server().sse_app()) as sse:
+        assert sse.endpoint.startswith("/messages/?session_id=")
+        assert sse.stream.headers["content-type"] == "text/event-stream"
+        assert sse.stream.headers["x-accel-buffering"] == "no"
+        assert (await sse.initialize())["result"]["protocolVersion"] == "2024-11-05"
+        result = await sse.call("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}})
+        assert result["result"]["content"][0]["text"] == "3"
+        listed = await sse.call("tools/list", {"_meta": META})
+        assert listed["result"]["resultType"] == "complete"
+
+
+@pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")
+async def test_progress_and_questions_travel_on_the_stream():
+    async def ask(ctx: Context) -> str:
+        await ctx.report_progress(1)
+        return str(len(await ctx.list_roots()))
+
+    async with open_sse(make_server(ask=ask).sse_app()) as sse:
+        await sse.initialize()
+        params = {"name": "ask", "_meta": {"progressToken": 5}}
+        progress = await sse.call("tools/call", params)
+        assert progress["params"] == {"progressToken": 5, "progress": 1}
+        question = await sse.stream.next_message()
+        assert question["method"] == "roots/list"
+        reply = {"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}}
+        await sse.post(reply).wait_complete()
+        assert (await sse.stream.next_message())["result"]["content"][0]["text"] == "0"
+
+
+@pytest.mark.parametrize("by_extension", [False, True])
+async def test_the_end_of_the_stream_ends_the_session(by_extension):
+    ended = []
+
+    async def forever() -> str:
+        try:
+            await trio.sleep_forever()
+        finally:
+            ended.append(trio.current_time())
+        return ""
+
+    app = make_server(forever=forever).sse_app()
+    async with open_sse(app, by_extension=by_extension) as sse:
+        await sse.initialize()
+        other = await open_stream(sse.client)
+        await sse.ask("tools/call", {"name": "forever"}).wait_complete()
+        await trio.testing.wait_all_tasks_blocked()
+        sse.stream.leave()
+        await sse.stream.wait_complete()
+        assert ended == [pytest.approx(1)]
+        assert (await sse.ask("ping").wait_complete()).status == 404
+        assert (await other.call("ping"))["result"] == {}
+        assert len(app.session_manager._run.channels) == 1
+
+
+async def test_a_silent_stream_is_kept_alive():
+    async with open_sse(make_server().sse_app(keep_alive_interval=5)) as sse:
+        await trio.sleep(16)
+        assert sse.stream.body.count(b": keep-alive") == 3
+
+
+async def test_a_run_that_ends_ends_the_streams():
+    async with open_sse(make_server().sse_app()) as sse:
+        await sse.initialize()
+    assert sse.stream.complete
+
+
+@pytest.mark.parametrize(
+    ("changed", "status", "words"),
+    [
+        ({"body": b"{"}, 400, "Parse error"),
+        ({"body": b"{}"}, 400, "jsonrpc"),
+        ({"content-type": "text/plain"}, 415, "text/plain"),
+        ({"body": b"x" * 5000}, 413, "larger"),
+        ({"query": ""}, 400, "session_id"),
+        ({"query": "session_id=made-up"}, 404, "no such session"),
+        ({"host": "evil.example"}, 421, "evil.example"),
+        ({"origin": "https://evil.example"}, 403, "evil.example"),
+    ],
+)
+@pytest.mark.case("C038")
+async def test_each_refusal_is_told_and_logged_once(changed, status, words, caplog):
+    caplog.set_level(logging.INFO, "trio_mcp.http")
+    async with open_sse(make_server().sse_app(max_request_body_size=4000)) as sse:
+        changed = dict(changed)
+        body = changed.pop("body", b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
+        endpoint = sse.endpoint
+        if "query" in changed:
+            sse.endpoint = f"/messages/?{changed.pop('query')}"
+        answer = await sse.post(body, **changed).wait_complete()
+        sse.endpoint = endpoint
+        assert (await sse.call("ping"))["result"] == {}
+    assert answer.status == status
+    assert words in answer.json()["error"]["message"]
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"), [("POST", "/sse", "GET"), ("GET", "/messages", "POST")]
+)
+async def test_each_endpoint_has_its_method(method, path, allowed):
+    async with open_app(make_server().sse_app()) as client:
+        answer = await client.start(method, path=path).wait_complete()
+    assert answer.status == 405
+    assert answer.headers["allow"] == allowed
+
+
+async def test_paths_can_be_chosen_and_the_application_mounted():
+    app = make_server().sse_app(sse_path="/in", message_path="/out")
+    scope = {"root_path": "/api", "path": "/api/in"}
+    async with open_app(app, scope=scope) as client:
+        sse = await open_stream(client)
+        assert sse.endpoint.startswith("/api/out/?session_id=")
+        client.scope["path"] = "/api/out/"
+        assert (await sse.call("ping"))["result"] == {}
+
+
+async def test_a_stream_belongs_to_whoever_opened_it():
+    app = make_server().sse_app()
+    async with open_app(app, scope={PRINCIPAL: Principal("alice")}) as client:
+        sse = await open_stream(client)
+        client.scope[PRINCIPAL] = Principal("mallory")
+        assert (await sse.ask("ping").wait_complete()).status == 404
+        client.scope[PRINCIPAL] = Principal("alice")
+        assert (await sse.call("ping"))["result"] == {}
+
+
+async def test_there_may_be_no_more_streams_than_allowed():
+    async with open_sse(make_server().sse_app(max_sessions=1)) as sse:
+        answer = sse.client.start("GET", {"accept": "text/event-stream"}, path="/sse")
+        assert (await answer.wait_complete()).status == 503
+
+
+@pytest.mark.case("C041")
+async def test_a_host_that_forgets_the_lifespan_is_told_the_line_to_add():
+    app = SseApp(make_server(), HttpOptions())
+    async with trio.open_nursery() as nursery:
+        client = AsgiClient(app, nursery, path="/sse")
+        answer = await client.start("GET", {"accept": "*/*"}).wait_complete()
+    assert answer.status == 503
+    assert "session_manager.run()" in answer.json()["error"]["message"]
+
+
+async def test_it_runs_once_at_a_time_and_may_run_again():
+    app = make_server().sse_app()
+    for _ in range(2):
+        async with open_sse(app) as sse:
+            with pytest.raises(RuntimeError, match="runs already"):
+                async with app.session_manager.run():
+                    pass
+            assert (await sse.call("ping"))["result"] == {}

@@ -1,0 +1,72 @@
+"""Arguments of tools that are repeated in HTTP headers, by what the tools were listed with."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from trio_mcp._codec._headers import header_text
+from trio_mcp._protocol._header_faults import header_fault
+from trio_mcp._protocol._mirrors import argument_at, mirrored_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from trio_mcp._protocol._mirrors import Path
+    from trio_mcp.types import ListToolsResult, Tool
+    from trio_mcp.types._base import JsonObject
+
+logger: Final = logging.getLogger("trio_mcp.client")
+
+
+class Mirrors:
+    """What each tool of one session wants to see in headers (`x-mcp-header`)."""
+
+    __slots__ = ("_last_page", "_wanted")
+
+    def __init__(self) -> None:
+        # Tools that want something, as they were listed last.
+        self._wanted: dict[str, dict[str, Path]] = {}
+        self._last_page: Sequence[Tool] | None = None
+
+    def keep_usable(self, result: ListToolsResult) -> ListToolsResult:
+        """Leave out tools with faulty annotations, as HTTP clients must; each is warned of."""
+        faults = {
+            tool.name: fault
+            for tool in result.tools
+            if (fault := header_fault(tool.input_schema)) is not None
+        }
+        for name, fault in faults.items():
+            logger.warning("The tool %r is left out of the list: %s", name, fault)
+        if not faults:
+            return result
+        usable = [tool for tool in result.tools if tool.name not in faults]
+        return result.evolve(tools=usable)
+
+    def learn(self, tools: Sequence[Tool]) -> None:
+        """Take note of a page of tools, without the faulty ones."""
+        if tools is self._last_page:
+            return
+        self._last_page = tools
+        for tool in tools:
+            wanted = mirrored_arguments(tool.input_schema)
+            if wanted:
+                self._wanted[tool.name] = wanted
+            else:
+                self._wanted.pop(tool.name, None)
+
+    def headers(self, name: str, arguments: Mapping[str, Any] | None) -> dict[str, str] | None:
+        """Give the headers of a call: by name, the text of the argument."""
+        wanted = self._wanted.get(name)
+        if not wanted:
+            return None
+        given: JsonObject = dict(arguments or {})
+        texts = {header: _text(argument_at(given, path)) for header, path in wanted.items()}
+        return {header: text for header, text in texts.items() if text is not None}
+
+
+def _text(value: Any) -> str | None:
+    # JSON does not tell 42.0 from 42.
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return header_text(value)

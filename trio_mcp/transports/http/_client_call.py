@@ -1,0 +1,218 @@
+"""One request of a client on its way over HTTP, and the reading of its answer."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import trio
+
+from trio_mcp._codec import Batch, Malformed, parse_frame
+from trio_mcp._codec._sse import EventSplitter, EventTooLong
+from trio_mcp._rpc._calls import read_progress, run_progress_callback
+from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError
+from trio_mcp.types import JSONRPCError, JSONRPCNotification, JSONRPCResponse
+
+from ._body import LAST_CHUNK_TIMEOUT
+
+if TYPE_CHECKING:
+    from trio_mcp._codec import Frame
+    from trio_mcp._rpc._link import CallOptions
+    from trio_mcp._rpc._time_limit import TimeLimit
+    from trio_mcp.types import ErrorData, RequestId
+    from trio_mcp.types._base import JsonObject
+
+    from ._body import Body
+    from ._client_inbound import Inbound
+
+MAX_RETRY_SECONDS: Final = 300.0
+"""The longest pause that a server may ask for before a stream is taken up again."""
+
+DEFAULT_RETRY_SECONDS: Final = 1.0
+
+
+@attrs.define(eq=False)
+class Position:
+    """Where a stream that may be taken up again has got to."""
+
+    last_event_id: str | None = None
+    retry_ms: int | None = None
+
+    def moved(self, splitter: EventSplitter) -> None:
+        """Take over what a stream has said of itself."""
+        if splitter.last_event_id is not None:
+            self.last_event_id = splitter.last_event_id
+        if splitter.retry_ms is not None:
+            self.retry_ms = splitter.retry_ms
+
+    @property
+    def retry_seconds(self) -> float:
+        """How long to wait before that."""
+        if self.retry_ms is None:
+            return DEFAULT_RETRY_SECONDS
+        return min(self.retry_ms / 1000, MAX_RETRY_SECONDS)
+
+
+@attrs.define(eq=False)
+class HttpCall:
+    """A request whose answer is being read, by the task that asked.
+
+    Attributes:
+      id: Of the request.
+      method: Of the request.
+      options: What the caller knows of it.
+      limit: Of its time.
+      sent: Whether the server may know of it.
+      has_arrived: Whether the server has begun to answer.
+      has_place: Whether it counts as one of those that wait for a response.
+
+    """
+
+    id: RequestId
+    method: str
+    options: CallOptions
+    inbound: Inbound
+    limit: TimeLimit
+    max_size: int
+    sent: bool = False
+    has_arrived: bool = False
+    has_place: bool = False
+    _result: JsonObject | None = None
+    _error: Exception | None = None
+    _was_refused: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the answer has come."""
+        return self._result is not None or self._error is not None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the server has nothing more to do for it."""
+        return self._result is not None or self._was_refused
+
+    def refused(self, error: ErrorData) -> None:
+        """Take an error that answers it."""
+        self._was_refused = True
+        self._error = MCPError.from_error_data(error)
+
+    def outcome(self) -> JsonObject:
+        """Return the result.
+
+        Raises:
+          MCPError: the error that answered.
+          InvalidResponse: if what came was no answer.
+
+        """
+        error, self._error = self._error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # its traceback refers to this frame
+        assert self._result is not None
+        return self._result
+
+    async def read_json(self, body: Body) -> None:
+        """Take an answer that came as one JSON text."""
+        await self._take_frame(parse_frame(await body.read(self.max_size)))
+        if not self.is_settled:
+            self._error = InvalidResponse(f"{self.method}: the server sent JSON, but no answer")
+
+    async def read_events(self, body: Body, position: Position) -> None:
+        """Take events until the answer has come, or the stream ends without it.
+
+        Args:
+          body: Of the response.
+          position: Where the stream has got to; kept up to date.
+
+        Raises:
+          ConnectionLost: if the stream breaks off.
+          InvalidResponse: if an event is too long.
+
+        """
+        splitter = EventSplitter(self.max_size)
+        while (chunk := await body.next()) is not None:
+            await self._take_events(splitter, chunk)
+            position.moved(splitter)
+            if self.is_settled:
+                break
+        # What the server has to add does not change the answer, but may be meant for others.
+        with trio.move_on_after(LAST_CHUNK_TIMEOUT), suppress(ConnectionLost):
+            while (chunk := await body.next()) is not None:
+                await self._take_events(splitter, chunk)
+
+    async def _take_events(self, splitter: EventSplitter, chunk: bytes) -> None:
+        try:
+            events = splitter.feed(chunk)
+        except EventTooLong as exc:
+            if not self.is_settled:
+                raise InvalidResponse(f"{self.method}: {exc}") from exc
+            return
+        for event in events:
+            if event.data and event.event == "message":
+                await self._take_frame(parse_frame(event.data))
+
+    async def _take_frame(self, frame: Frame) -> None:
+        if self.is_settled:
+            await self._take_late(frame)
+            return
+        if not isinstance(frame, Batch):
+            await self._take(frame)
+        elif not self.inbound.has_batching:
+            self._error = InvalidResponse(
+                f"{self.method}: the server sent a batch, which is not part of this protocol "
+                "version"
+            )
+        else:
+            for each in frame.messages:
+                await self._take(each)
+
+    async def _take_late(self, frame: Frame) -> None:
+        """Take what comes behind the answer, unless it has to do with the call."""
+        if isinstance(frame, JSONRPCNotification):
+            await self._hear(frame)
+        elif not isinstance(frame, Batch):
+            self.inbound.stray_answer(frame.id)
+
+    async def _take(self, frame: Frame) -> None:
+        if isinstance(frame, JSONRPCResponse):
+            if self._is_mine(frame.id):
+                self._result = frame.result
+        elif isinstance(frame, JSONRPCError):
+            # Streamable HTTP, responses: without an id, it is about what was posted.
+            if frame.id is None or self._is_mine(frame.id):
+                self.refused(frame.error)
+        elif isinstance(frame, JSONRPCNotification):
+            await self._hear(frame)
+        elif isinstance(frame, Malformed) and (frame.is_response or frame.answers == self.id):
+            self._error = InvalidResponse(f"{self.method}: {frame.message}")
+        else:
+            await self.inbound.take(frame)
+
+    def _is_mine(self, answered: RequestId) -> bool:
+        if answered == self.id and answered.__class__ is self.id.__class__:
+            return True
+        if str(answered) == str(self.id):
+            # Basic protocol, responses: the same id, and "1" is not 1. But no other will come.
+            self._error = InvalidResponse(
+                f"{self.method}: the answer has the id {answered!r}, the request had {self.id!r}"
+            )
+        else:
+            self.inbound.stray_answer(answered)
+        return False
+
+    async def _hear(self, notification: JSONRPCNotification) -> None:
+        params = notification.params or {}
+        if (
+            notification.method == "notifications/progress"
+            and params.get("progressToken") == self.id
+            and self.options.on_progress is not None
+        ):
+            report = read_progress(params)
+            if report is not None:
+                self.limit.progressed()
+                await run_progress_callback(self.options.on_progress, report)
+                return
+        await self.inbound.hear(notification.method, params, self.options.on_notification)

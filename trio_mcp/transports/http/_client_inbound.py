@@ -1,0 +1,218 @@
+"""What a server asks and tells over HTTP, on whichever stream it comes."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from trio_mcp._codec import Batch, Malformed
+from trio_mcp._protocol._open_requests import OpenRequests
+from trio_mcp._protocol._refusals import duplicate_id, server_busy
+from trio_mcp._rpc._answer import INTERNAL_ERROR_TEXT, answer, error_for
+from trio_mcp._rpc._calls import logger, read_progress, run_progress_callback
+from trio_mcp._rpc._exchange import NO_PARAMS, Exchange
+from trio_mcp._rpc._pump import Pump, run_logged
+from trio_mcp.errors import ConnectionLost
+from trio_mcp.types import (
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from trio_mcp._codec import Frame
+    from trio_mcp._rpc._link import Link
+    from trio_mcp._rpc._service import Connection, Serving
+    from trio_mcp.types import JSONRPCMessage, RequestId
+    from trio_mcp.types._base import JsonObject
+
+    from ._client_call import HttpCall
+
+MAX_IN_FLIGHT: Final = 1_000
+"""Requests of the server that are handled at once; more are answered `SERVER_BUSY`."""
+
+
+class Inbound:
+    """Hands what a server asks and tells to the client, and sends the answers.
+
+    Args:
+      serving: Handles it.
+      connection: What it keeps of the connection.
+      link: To ask the server while it is being answered.
+      post: Sends a message that nobody waits for.
+      calls: The requests of this side that are open.
+
+    """
+
+    def __init__(
+        self,
+        serving: Serving,
+        connection: Connection,
+        link: Link,
+        post: Callable[[JSONRPCMessage], Awaitable[None]],
+        calls: OpenRequests[HttpCall],
+    ) -> None:
+        self._serving = serving
+        self._connection = connection
+        self._link: Link | None = link
+        self._post: Callable[[JSONRPCMessage], Awaitable[None]] | None = post
+        self._calls = calls
+        self._open: OpenRequests[Exchange] = OpenRequests()
+        self.pump = Pump()
+        self.nursery: trio.Nursery | None = None
+
+    @property
+    def has_batching(self) -> bool:
+        """Whether several messages may come in an array."""
+        revision = self._connection.revision
+        return revision is not None and revision.has_batching
+
+    def close(self) -> None:
+        """Cancel what is being answered, and let go of the link, so that it is freed at once."""
+        for exchange in self._open.drain():
+            exchange.cancel("the connection was closed")
+        self._link = self._post = self.nursery = None
+
+    def stray_answer(self, request_id: RequestId | None) -> None:
+        """Drop an answer that came where it does not belong."""
+        logger.debug("An answer to no open request was dropped: id %r", request_id)
+
+    async def take(self, frame: Frame) -> None:
+        """Take anything but the answer that its stream is for."""
+        if isinstance(frame, JSONRPCRequest):
+            await self._take_request(frame)
+        elif isinstance(frame, JSONRPCNotification):
+            self._take_notification(frame)
+        elif isinstance(frame, Malformed):
+            await self._take_malformed(frame)
+        elif isinstance(frame, Batch):
+            for each in frame.messages if self.has_batching else ():
+                await self.take(each)
+        elif isinstance(frame, JSONRPCResponse) or frame.id is not None:
+            self.stray_answer(frame.id)
+        else:
+            logger.warning("The server reported an error: %s", frame.error.message)
+
+    async def hear(
+        self,
+        method: str,
+        params: JsonObject,
+        on_notification: Callable[[str, JsonObject], None] | None,
+    ) -> None:
+        """Take a notification that came with a call; what it asks of user code is done then.
+
+        So what a server tells of a call, log messages too, has been told when the call returns.
+        """
+        if self._take_known(method, params):
+            return
+        callback = self._serving.notified(self._connection, method, params)
+        if on_notification is not None:
+            on_notification(method, params)
+        if callback is not None:
+            await run_logged(callback)
+
+    def _take_notification(self, notification: JSONRPCNotification) -> None:
+        params = NO_PARAMS if notification.params is None else notification.params
+        if self._take_known(notification.method, params):
+            return
+        callback = self._serving.notified(self._connection, notification.method, params)
+        if callback is not None:
+            self.pump.put(callback)
+
+    def _take_known(self, method: str, params: JsonObject) -> bool:
+        if method == "notifications/cancelled":
+            exchange = self._open.get(params.get("requestId"))
+            if exchange is None:
+                return False
+            given = params.get("reason")
+            exchange.cancel(given if isinstance(given, str) and given else "cancelled by the peer")
+            return True
+        if method == "notifications/progress":
+            # Of another call than the one whose stream it came on.
+            call = self._calls.get(params.get("progressToken"))
+            report = read_progress(params)
+            if call is None or report is None:
+                return False
+            call.limit.progressed()
+            self.pump.put(
+                functools.partial(run_progress_callback, call.options.on_progress, report)
+            )
+            return True
+        return False
+
+    async def _take_malformed(self, malformed: Malformed) -> None:
+        error, callback = self._serving.malformed(self._connection, malformed)
+        if error is not None:
+            self._start(self._send, JSONRPCError(id=malformed.id, error=error))
+        if callback is not None:
+            self.pump.put(callback)
+        await trio.lowlevel.checkpoint()
+
+    async def _take_request(self, request: JSONRPCRequest) -> None:
+        assert self._link is not None
+        exchange = Exchange(
+            request.id,
+            request.method,
+            NO_PARAMS if request.params is None else request.params,
+            self._connection,
+            self._link.notify,
+            self._link,
+        )
+        if len(self._open) >= MAX_IN_FLIGHT:
+            self._refuse(request.id, server_busy().error)
+        elif not self._open.open(request.id, exchange):
+            self._refuse(request.id, duplicate_id(request.id).error)
+        else:
+            self._accept(exchange)
+        await trio.lowlevel.checkpoint()
+
+    def _accept(self, exchange: Exchange) -> None:
+        try:
+            accepted = self._serving.accept(exchange)
+        except Exception as exc:  # noqa: BLE001 - the border that answers for it
+            self._open.close(exchange.id)
+            self._refuse(exchange.id, error_for(exc, exchange))
+            return
+        if accepted:
+            self._start(self._serve, exchange)
+        else:
+            self._open.close(exchange.id)
+
+    def _refuse(self, request_id: RequestId, error: ErrorData) -> None:
+        self._start(self._send, JSONRPCError(id=request_id, error=error))
+
+    def _start(self, job: Callable[..., Awaitable[None]], subject: object) -> None:
+        assert self.nursery is not None
+        name = getattr(subject, "method", "answer")
+        self.nursery.start_soon(job, subject, name=f"{name} #{getattr(subject, 'id', None)}")
+
+    async def _serve(self, exchange: Exchange) -> None:
+        message: JSONRPCResponse | JSONRPCError | None = None
+        try:
+            with exchange.scope:
+                message = await answer(self._serving, exchange)
+        except Exception as exc:  # noqa: BLE001 - it fails while being cancelled: nobody waits
+            error_for(exc, exchange)
+        self._open.close(exchange.id)
+        if message is not None and not exchange.closed:
+            exchange.close()
+            await self._send(message)
+
+    async def _send(self, message: JSONRPCMessage) -> None:
+        assert self._post is not None
+        try:
+            await self._post(message)
+        except ConnectionLost as exc:
+            logger.warning("An answer did not reach the server: %s", exc)
+        except (TypeError, ValueError) as exc:
+            logger.error("An answer could not be written: %s", exc)
+            assert isinstance(message, JSONRPCResponse)
+            error = ErrorData(code=INTERNAL_ERROR, message=INTERNAL_ERROR_TEXT)
+            await self._send(JSONRPCError(id=message.id, error=error))

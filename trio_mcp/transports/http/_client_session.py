@@ -1,0 +1,283 @@
+"""The session of an older server over HTTP: its id, its own stream, its loss and its end."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import trio
+
+from trio_mcp._codec import parse_frame
+from trio_mcp._codec._sse import EventSplitter, EventTooLong, SentEvent
+from trio_mcp._rpc._calls import logger
+from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError
+
+from ._body import Body
+from ._client_answer import media_type
+from ._client_call import Position
+from ._endpoint import refused
+from ._http_errors import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from trio_mcp.types._base import JsonObject
+    from trio_mcp.types._revisions import Revision
+
+    from ._client_call import HttpCall
+    from ._client_inbound import Inbound
+    from ._endpoint import Endpoint
+
+MAX_FAILURES: Final = 5
+"""Attempts in a row to take up a stream again that bring nothing new."""
+
+LONGEST_PAUSE: Final = 30.0
+"""Seconds between two attempts, unless the server asks for more."""
+
+_ID: Final = re.compile(r"[!-~]+")  # sessions: visible ASCII
+
+
+@attrs.define(eq=False)
+class Renewal:
+    """An attempt to replace a session, and those who wait for it."""
+
+    done: trio.Event = attrs.field(factory=trio.Event)
+    error: MCPError | None = None
+
+
+class HttpSession:
+    """What is kept of an older server's session.
+
+    Args:
+      endpoint: Where the server is.
+      inbound: Takes what it says unasked.
+      initialize: Does the handshake with the params of the first one, and all that follows.
+
+    Attributes:
+      id: What the server calls the session; None where it has none.
+      terminates: Whether leaving ends the session on the server, too.
+      nursery: Runs the task that listens.
+
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        inbound: Inbound,
+        initialize: Callable[[JsonObject], Awaitable[None]],
+        max_size: int,
+    ) -> None:
+        self._endpoint = endpoint
+        self._inbound = inbound
+        self._initialize: Callable[[JsonObject], Awaitable[None]] | None = initialize
+        self._max_size = max_size
+        self._params: JsonObject = {}
+        self._renewal: Renewal | None = None
+        self._listening = trio.CancelScope()
+        self.id: str | None = None
+        self.terminates = True
+        self.nursery: trio.Nursery | None = None
+
+    def headers(self, revision: Revision | None) -> dict[str, str]:
+        """Give the headers of a request within the session."""
+        headers: dict[str, str] = {}
+        if self.id is not None:
+            headers["mcp-session-id"] = self.id
+        if revision is not None and revision.has_version_header:
+            headers["mcp-protocol-version"] = revision.version
+        return headers
+
+    def begin(self, params: JsonObject) -> None:
+        """Remember how the session is opened: ``initialize`` is being sent."""
+        self._params = params
+        self.id = None
+
+    def take_id(self, session_id: str | None) -> None:
+        """Take the id that came with the answer.
+
+        Raises:
+          InvalidResponse: if it cannot be one.
+
+        """
+        if session_id is not None and not _ID.fullmatch(session_id):
+            raise InvalidResponse("initialize: the id of the session is no visible ASCII")
+        self.id = session_id
+
+    # When the server has forgotten it
+
+    async def renew(self, lost_id: str) -> None:
+        """Have another session in place of a lost one; whoever comes first opens it for all.
+
+        Raises:
+          MCPError: if that fails; all who wait for the attempt are told.
+
+        """
+        while (renewal := self._renewal) is not None:
+            await renewal.done.wait()
+            if renewal.error is not None:
+                raise _again(renewal.error)
+        if self.id != lost_id:
+            await trio.lowlevel.checkpoint()
+            return
+        assert self._initialize is not None
+        logger.warning("%s has lost the session: another one is opened", self._shown)
+        self.stop_listening()
+        renewal = self._renewal = Renewal()
+        try:
+            await self._initialize(self._params)
+        except BaseException as exc:
+            # If it was cancelled, another task takes over.
+            self.id = lost_id
+            renewal.error = exc if isinstance(exc, MCPError) else None
+            raise
+        finally:
+            self._renewal = None
+            renewal.done.set()
+
+    # The stream on which the server speaks unasked
+
+    def listen(self, revision: Revision | None) -> None:
+        """Begin to listen; a server that has no such stream says so, and that is all."""
+        if self.nursery is None or revision is None:
+            return
+        self._listening = trio.CancelScope()
+        self.nursery.start_soon(self._listen, self._listening, revision, name="MCP GET stream")
+
+    def stop_listening(self) -> None:
+        """Close that stream."""
+        self._listening.cancel(reason="the session is over")
+
+    async def _listen(self, scope: trio.CancelScope, revision: Revision) -> None:
+        position = Position()
+        failures = 0
+        with scope:
+            while failures < MAX_FAILURES:
+                seen = position.last_event_id
+                try:
+                    heard = await self._hear(position, revision)
+                except (ConnectionLost, InvalidResponse) as exc:
+                    logger.debug("The stream for what the server says unasked: %s", exc)
+                    if isinstance(exc, ConnectionLost) and _is_final(exc):
+                        return
+                    heard = position.last_event_id != seen
+                failures = 0 if heard else failures + 1
+                await trio.sleep(max(position.retry_seconds, _pause(failures)))
+            logger.warning("%s does not keep its stream of messages open", self._shown)
+
+    async def _hear(self, position: Position, revision: Revision) -> bool:
+        """Read the stream to its end; returns whether something came."""
+        body = await self._open_stream(position, revision)
+        splitter = EventSplitter(self._max_size)
+        heard = False
+        try:
+            while (chunk := await body.next()) is not None:
+                events = _split(splitter, chunk)
+                position.moved(splitter)
+                heard = heard or bool(events)
+                for event in events:
+                    if event.data and event.event == "message":
+                        await self._inbound.take(parse_frame(event.data))
+        finally:
+            await body.leave()  # noqa: ASYNC102 - it shields itself, bounded
+        return heard
+
+    async def resume(self, call: HttpCall, position: Position, revision: Revision | None) -> None:
+        """Take up the stream of a call again, where it has got to, until the answer has come.
+
+        Raises:
+          ConnectionLost: if that is not to be had.
+
+        """
+        failures = 0
+        while not call.is_settled:
+            await trio.sleep(max(position.retry_seconds, _pause(failures)))
+            seen = position.last_event_id
+            try:
+                body = await self._open_stream(position, revision)
+                try:
+                    await call.read_events(body, position)
+                finally:
+                    await body.leave()  # noqa: ASYNC102 - as above
+            except ConnectionLost as exc:
+                failures += 1
+                if _is_final(exc) or failures == MAX_FAILURES:
+                    raise ConnectionLost(
+                        f"{call.method}: the stream ended before the answer, and could not be "
+                        f"taken up again: {exc}",
+                        status=exc.status,
+                    ) from exc
+            else:
+                # A server may close it on purpose, each time until there is something to say.
+                is_polling = revision is not None and revision.has_sse_polling
+                moved = position.last_event_id != seen
+                failures = 0 if moved or is_polling else failures + 1
+                if failures == MAX_FAILURES:
+                    raise ConnectionLost(
+                        f"{call.method}: the stream ends again and again before the answer"
+                    )
+
+    async def _open_stream(self, position: Position, revision: Revision | None) -> Body:
+        headers = {
+            "accept": "text/event-stream",
+            "accept-encoding": "identity",
+            **self.headers(revision),
+        }
+        if position.last_event_id is not None:
+            headers["last-event-id"] = position.last_event_id
+        response = await self._endpoint.send("GET", headers)
+        what = f"GET {self._shown}"
+        if response.status_code != 200 or media_type(response) != "text/event-stream":
+            raise await refused(response, what)
+        return Body(response, what)
+
+    # The end
+
+    async def end(self, revision: Revision | None) -> None:
+        """Tell the server that the session is over; it may not care.
+
+        Cancellation:
+          The server may not have been told.
+
+        """
+        if self.id is None or not self.terminates:
+            return
+        try:
+            response = await self._endpoint.send("DELETE", self.headers(revision))
+            await Body(response, "DELETE").leave()
+        except ConnectionLost as exc:
+            logger.debug("The server was not told that the session is over: %s", exc)
+        self.id = None
+
+    def forget(self) -> None:
+        """Let go of the link, so that it is freed at once."""
+        self._initialize = self.nursery = None
+
+    @property
+    def _shown(self) -> str:
+        return shown(self._endpoint.url)
+
+
+def _is_final(lost: ConnectionLost) -> bool:
+    """Whether asking again is of no use: the server has answered, and does not want to."""
+    return lost.status is not None and lost.status < 500
+
+
+def _pause(failures: int) -> float:
+    return 0.0 if not failures else min(2.0 ** (failures - 1), LONGEST_PAUSE)
+
+
+def _split(splitter: EventSplitter, chunk: bytes) -> list[SentEvent]:
+    try:
+        return splitter.feed(chunk)
+    except EventTooLong as exc:
+        raise InvalidResponse(str(exc)) from exc
+
+
+def _again(error: MCPError) -> MCPError:
+    """Make a copy for another task that raises it."""
+    if isinstance(error, ConnectionLost):
+        return error.again()
+    if isinstance(error, InvalidResponse):
+        return InvalidResponse(error.message, error.data)
+    return MCPError(error.code, error.message, error.data)

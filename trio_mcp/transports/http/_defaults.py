@@ -1,0 +1,25 @@
+"""What a Streamable HTTP endpoint does when nothing else is said."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DEFAULT_STREAMABLE_HTTP_PATH: Final = "/mcp"
+
+DEFAULT_SSE_PATH: Final = "/sse"
+DEFAULT_MESSAGE_PATH: Final = "/messages/"
+
+DEFAULT_MAX_REQUEST_BODY_SIZE: Final = 4 * 1024 * 1024
+"""Bytes of a request's body."""
+
+DEFAULT_SESSION_IDLE_TIMEOUT: Final = 30 * 60
+"""Seconds that a session of the older era is kept while its client is not connected."""
+
+DEFAULT_MAX_SESSIONS: Final = 10_000
+"""Sessions of the older era at the same time."""
+
+DEFAULT_KEEP_ALIVE_INTERVAL: Final = 15.0
+"""Seconds: proxies commonly cut what is silent for thirty or sixty."""
+
+DEFAULT_BODY_TIMEOUT: Final = 60.0
+"""Seconds for the body of a request."""

@@ -1,0 +1,200 @@
+"""The border to httpx: requests to one URL, and what goes wrong with them as our errors."""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import logging
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urljoin, urlsplit
+
+import attrs
+
+from trio_mcp.errors import ConnectionLost
+
+from ._body import Body, without_generator
+from ._http_errors import is_http_error, lost_by, refused_with, shown
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Mapping
+
+logger: Final = logging.getLogger("trio_mcp.client")
+
+CONNECT_TIMEOUT: Final = 30.0
+"""Seconds to reach the server, and for each part of a request to be taken."""
+
+KEEP_ALIVE_EXPIRY: Final = 4.0
+"""Seconds that an idle connection is kept. Servers commonly close it after five: a request
+that is sent just then would be lost, and nobody would know whether it was carried out."""
+
+MAX_REDIRECTS: Final = 5
+_KEEP_METHOD: Final = frozenset({301, 302, 307, 308})
+_PERMANENT: Final = frozenset({301, 308})
+
+MAX_ERROR_BODY: Final = 64 * 1024
+"""Bytes that are read of a response that may hold an error."""
+
+
+@attrs.define(eq=False)
+class Endpoint:
+    """One URL of a server.
+
+    Args:
+      client: An `httpx.AsyncClient`, or what looks like one.
+      url: Where requests go.
+      headers: What each request carries.
+      auth: An `httpx.Auth`, or what the client takes for one.
+      connect_timeout: Seconds to reach the server, and for each part of a request to be taken.
+
+    """
+
+    _client: Any
+    url: str
+    _headers: Mapping[str, str]
+    _auth: Any = None
+    _connect_timeout: float = CONNECT_TIMEOUT
+    _warned: bool = False
+
+    async def send(
+        self, method: str, headers: Mapping[str, str], content: bytes | None = None
+    ) -> Any:
+        """Send a request and return the response, its body not read yet.
+
+        Redirects are followed within the origin alone: elsewhere, neither the credentials nor
+        what is asked is anybody's business.
+
+        Raises:
+          ConnectionLost: if there is no response, or it leads elsewhere.
+
+        """
+        url = self.url
+        for _ in range(MAX_REDIRECTS):
+            response = await self._send(method, url, headers, content)
+            status = response.status_code
+            location = response.headers.get("location")
+            if not 300 <= status < 400 or not location:
+                return response
+            await Body(response, "").leave()
+            url = self._redirected(url, status, location)
+        raise ConnectionLost(f"{shown(self.url)} redirects without end")
+
+    async def _send(
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes | None
+    ) -> Any:
+        options = {} if self._auth is None else {"auth": self._auth}
+        # No time limit for reading: streams are silent for as long as they like, and callers
+        # have time limits of their own. In this form every client of the family takes it.
+        limit = self._connect_timeout
+        timeouts = {"connect": limit, "write": limit, "read": None, "pool": None}
+        try:
+            request = self._client.build_request(
+                method,
+                url,
+                headers={**self._headers, **headers},
+                content=content,
+                extensions={"timeout": timeouts},
+            )
+            request.stream = without_generator(request.stream, content or b"")
+            response = await self._client.send(
+                request, stream=True, follow_redirects=False, **options
+            )
+        except Exception as exc:
+            if not is_http_error(exc):
+                raise
+            raise lost_by(exc, f"{method} {shown(url)}") from exc
+        self._check_version(response)
+        return response
+
+    def _redirected(self, url: str, status: int, location: str) -> str:
+        target = urljoin(url, location)
+        if status not in _KEEP_METHOD or origin_of(target) != origin_of(url):
+            raise ConnectionLost(
+                f"{shown(url)} answered with status {status} and leads to {shown(target)}, which "
+                "is not followed: give that URL instead, if you trust it",
+                status=status,
+            )
+        if status in _PERMANENT:
+            logger.debug("%s has moved to %s", shown(url), shown(target))
+            self.url = target
+        return target
+
+    def _check_version(self, response: Any) -> None:
+        if not self._warned and getattr(response, "http_version", "") == "HTTP/2":
+            self._warned = True
+            logger.warning(
+                "%s is reached over HTTP/2, where a server is not told of a call that is "
+                "cancelled: use HTTP/1.1",
+                shown(self.url),
+            )
+
+
+async def refused(response: Any, what: str) -> ConnectionLost:
+    """Make our error of a response that is none of the protocol; its body is left."""
+    body = Body(response, what)
+    try:
+        data = await body.read(MAX_ERROR_BODY)
+    except ConnectionLost:
+        data = b""
+    finally:
+        await body.leave()  # noqa: ASYNC102 - it shields itself, bounded
+    return refused_with(response, what, data)
+
+
+def origin_of(url: str) -> tuple[str, str, int | None]:
+    """Give the origin that a URL belongs to."""
+    parts = urlsplit(url)
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, (parts.hostname or "").lower(), port
+
+
+def check_url(url: str) -> None:
+    """Check that a URL can be one of a server.
+
+    Raises:
+      ValueError: if it is not.
+
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(f"url: expected http://host/path or https://…, got {url!r:.80}")
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL leads to this machine, where no proxy of the environment is meant."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def make_client(url: str) -> Any:
+    """Make an HTTP client for one server.
+
+    The number of connections is not limited here: a pool that is loses slots for good when
+    requests are cancelled while they wait for one.
+    """
+    import httpx  # noqa: PLC0415 - whoever brings a client need not load it
+
+    local = is_loopback(url)
+    # Reading the certificates takes 30 ms, and no TLS is spoken with this machine over http.
+    verify = False if local and url.startswith("http:") else _tls_context()
+    return httpx.AsyncClient(
+        trust_env=not local,
+        verify=verify,
+        limits=httpx.Limits(
+            max_connections=None,
+            max_keepalive_connections=None,
+            keepalive_expiry=KEEP_ALIVE_EXPIRY,
+        ),
+    )
+
+
+@functools.cache
+def _tls_context() -> ssl.SSLContext:
+    import httpx  # noqa: PLC0415 - as above
+
+    return httpx.create_ssl_context()

@@ -1,0 +1,44 @@
+"""The headers of an HTTP request, found by name in any case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, final
+
+NO_VALUES: Final[tuple[str, ...]] = ()
+
+
+@final
+class Headers(Mapping[str, str]):
+    """Headers by name, however that is written; one that came twice is joined by commas.
+
+    Args:
+      raw: Names and values, as ASGI has them: bytes, names in lower case.
+
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
+        self._values: dict[str, tuple[str, ...]] = {}
+        for name, value in raw:
+            key = name.decode("latin-1").lower()
+            text = value.decode("latin-1").strip(" \t")
+            self._values[key] = (*self._values.get(key, NO_VALUES), text)
+
+    def all(self, name: str) -> tuple[str, ...]:
+        """Give every value of a header, in the order in which they came."""
+        return self._values.get(name.lower(), NO_VALUES)
+
+    def __getitem__(self, name: str) -> str:
+        return ", ".join(self._values[name.lower()])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        # Values may be secret.
+        return f"<Headers {', '.join(self._values)}>"

@@ -1,0 +1,58 @@
+"""What goes wrong with HTTP, as errors of this package."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from trio_mcp.errors import ConnectionLost
+
+
+def lost_by(exc: Exception, what: str) -> ConnectionLost:
+    """Make our error of one of httpx's."""
+    return ConnectionLost(f"{what}: {_reason(exc)} ({type(exc).__name__})")
+
+
+def _reason(exc: BaseException | None) -> str:
+    # Some are raised without a word, from what has one: a certificate that is not trusted.
+    while exc is not None:
+        if str(exc):
+            return str(exc)
+        exc = exc.__cause__ or exc.__context__
+    return "no reason given"
+
+
+def is_http_error(exc: BaseException) -> bool:
+    """Whether a client of the family means a failure of the network by this."""
+    return any(each.__name__ in _ERRORS for each in type(exc).__mro__)
+
+
+_ERRORS: Final = frozenset({"HTTPError", "InvalidURL", "StreamError", "CookieConflict"})
+
+
+def refused_with(response: Any, what: str, data: bytes) -> ConnectionLost:
+    """Make our error of a response that is none of the protocol, and its body."""
+    status = response.status_code
+    facts = [f"{what}: status {status}"]
+    kind = response.headers.get("content-type")
+    if status < 400:
+        facts.append(f"and the content type {kind or 'none'}, which is no answer")
+    challenge = response.headers.get("www-authenticate")
+    if challenge:
+        facts.append(f"(WWW-Authenticate: {challenge[:_EXCERPT]})")
+    text = " ".join(data[: 4 * _EXCERPT].decode("utf-8", "replace").split())
+    if text:
+        facts.append(f"{text[:_EXCERPT]!r}")
+    details = {"status": status, "contentType": kind, "wwwAuthenticate": challenge}
+    return ConnectionLost(
+        " ".join(facts), {k: v for k, v in details.items() if v is not None}, status=status
+    )
+
+
+_EXCERPT: Final = 200
+
+
+def shown(url: str) -> str:
+    """Write a URL for people: without what may be secret, its query and who asks."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

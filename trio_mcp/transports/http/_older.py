@@ -1,0 +1,351 @@
+"""Requests of the older era: with sessions, or each for itself."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from trio_mcp._codec import Batch, Malformed, dump_message
+from trio_mcp._protocol._refusals import invalid_request
+from trio_mcp._rpc._answer import answer, error_for
+from trio_mcp._rpc._bad_answers import fail_by_batch, fail_by_malformed
+from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp.types import (
+    DEFAULT_NEGOTIATED_VERSION,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+from trio_mcp.types._revisions import LATEST_HANDSHAKE, revision_for
+
+from ._outgoing import EVENT_STREAM_HEADERS, Outgoing
+from ._refusal import Refusal
+from ._rules import (
+    EVENT_STREAM,
+    LAST_EVENT_HEADER,
+    SESSION_HEADER,
+    VERSION_HEADER,
+    check_accept,
+    check_method,
+    refuse_malformed,
+)
+from ._sessions import Session, Sessions
+from ._written import dump_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import trio
+
+    from trio_mcp._codec import Frame
+    from trio_mcp._rpc._service import Serving
+    from trio_mcp.types import JSONRPCMessage, RequestId
+    from trio_mcp.types._revisions import Revision
+
+    from ._asgi import HttpRequest, HttpResponse
+    from ._options import HttpOptions
+    from ._session_streams import SessionStream
+
+REQUEST_CANCELLED: Final = -32800
+"""Answered in JSON mode to a request that was cancelled, where there has to be some answer."""
+
+RETRY_AFTER: Final = (("retry-after", "60"),)
+
+
+@attrs.define(eq=False)
+class OlderEra:
+    """Serves the clients of the older era in one run.
+
+    Args:
+      serving: Answers their requests.
+      nursery: For what outlives an HTTP request.
+      options: Of the endpoint.
+
+    """
+
+    _serving: Serving
+    _nursery: trio.Nursery
+    _options: HttpOptions
+    sessions: Sessions = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.sessions = Sessions(self._options.session_idle_timeout, self._options.max_sessions)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods of HTTP that there are."""
+        return ("POST",) if self._options.stateless_http else ("GET", "POST", "DELETE")
+
+    # POST
+
+    async def post(
+        self, request: HttpRequest, response: HttpResponse, frame: Frame
+    ) -> Refusal | None:
+        """Answer a POST, or say why not."""
+        if self._options.stateless_http:
+            return await self._post_alone(request, response, frame)
+        is_handshake = isinstance(frame, JSONRPCRequest) and frame.method == "initialize"
+        if is_handshake and SESSION_HEADER not in request.headers:
+            assert isinstance(frame, JSONRPCRequest)
+            return await self._initialize(request, response, frame)
+        session = self._find(request)
+        if isinstance(session, Refusal):
+            # What is no message at all says more of what went wrong.
+            return refuse_malformed(frame) if isinstance(frame, Malformed) else _to(frame, session)
+        with self.sessions.using(session):
+            return await self._post_in(session, request, response, frame)
+
+    def _find(self, request: HttpRequest) -> Session | Refusal:
+        session_id = request.headers.get(SESSION_HEADER)
+        if session_id is None:
+            return Refusal.of(400, f"{SESSION_HEADER} is missing, and this is no initialize")
+        session = self.sessions.find(session_id, request.principal)
+        if session is None:
+            return Refusal.of(404, "There is no such session (any more): initialize a new one")
+        return session
+
+    async def _initialize(
+        self, request: HttpRequest, response: HttpResponse, frame: JSONRPCRequest
+    ) -> Refusal | None:
+        if self.sessions.are_full:
+            return _to(frame, self._full())
+        session = Session(self._serving, self._nursery, self._options, request.principal)
+        is_open = False
+        try:
+            message, data = dump_answer(await self._shake_hands(session, request, frame))
+            if isinstance(message, JSONRPCResponse):
+                if self.sessions.are_full:
+                    return _to(frame, self._full())
+                is_open = True
+                session.begin()
+                self.sessions.add(session)
+            headers = [(SESSION_HEADER.lower(), session.id)] if is_open else []
+            await response.send_whole(200, data, headers)
+        finally:
+            # A session is there after a handshake that went well, and not before.
+            if not is_open:
+                session.end("it was not initialized")
+        return None
+
+    async def _shake_hands(
+        self, session: Session, request: HttpRequest, frame: JSONRPCRequest
+    ) -> JSONRPCResponse | JSONRPCError:
+        exchange = session.make_exchange(frame, request, session.standalone)
+        try:
+            self._serving.accept(exchange)
+        except Exception as exc:  # noqa: BLE001 - the border that answers for it
+            return JSONRPCError(id=frame.id, error=error_for(exc, exchange))
+        try:
+            return await answer(self._serving, exchange)
+        finally:
+            exchange.close()
+
+    def _full(self) -> Refusal:
+        limit = self._options.max_sessions
+        return Refusal.of(
+            503, f"{limit} sessions are open, the most there may be", headers=RETRY_AFTER
+        )
+
+    async def _post_in(
+        self, session: Session, request: HttpRequest, response: HttpResponse, frame: Frame
+    ) -> Refusal | None:
+        if isinstance(frame, Malformed):
+            fail_by_malformed(session.calls, frame)
+            return refuse_malformed(frame)
+        if isinstance(frame, Batch):
+            refusal = _check_batch(session, frame)
+            if refusal is not None:
+                return refusal
+            await self._take(session, request, response, frame.messages, is_batch=True)
+        else:
+            await self._take(session, request, response, [frame], is_batch=False)
+        return None
+
+    async def _take(
+        self,
+        session: Session,
+        request: HttpRequest,
+        response: HttpResponse,
+        frames: Sequence[JSONRPCMessage | Malformed],
+        *,
+        is_batch: bool,
+    ) -> None:
+        requests: list[JSONRPCRequest] = []
+        faults: list[bytes] = []
+        for each in frames:
+            if isinstance(each, JSONRPCRequest):
+                requests.append(each)
+            elif not isinstance(each, Malformed):
+                session.take(each)
+            elif not fail_by_malformed(session.calls, each) and not each.is_response:
+                error = ErrorData(code=each.code, message=each.message)
+                faults.append(dump_message(JSONRPCError(id=each.id, error=error)))
+        if not requests and not faults:
+            await response.send_whole(202)
+            return
+        stream = session.open_stream(requests)
+        outgoing = Outgoing()
+        try:
+            await stream.carry(outgoing)
+            for fault in faults:
+                outgoing.put_answer(fault)
+            for each in requests:
+                await _start(session, each, request, stream, is_batch=is_batch)
+            if not requests:
+                stream.end()
+            await self._respond(
+                request, response, outgoing, is_batch=is_batch, last_id=_last_id(requests)
+            )
+        finally:
+            stream.let_go(outgoing)
+            session.forget_if_ended(stream)
+
+    async def _respond(
+        self,
+        request: HttpRequest,
+        response: HttpResponse,
+        outgoing: Outgoing,
+        *,
+        is_batch: bool = False,
+        last_id: RequestId | None = None,
+    ) -> None:
+        keep_alive = self._options.keep_alive_interval
+        json_only = self._options.json_response and not outgoing.is_stream
+        async with open_background_nursery() as nursery:
+            request.watch(nursery, outgoing.give_up)
+            await outgoing.wait_decided(math.inf if json_only else keep_alive)
+            if outgoing.is_stream:
+                await outgoing.write(response, keep_alive)
+            elif not outgoing.gone:
+                answers = outgoing.answers
+                if json_only and not answers:
+                    answers = [_cancelled(last_id)]
+                await _send_json(response, answers, is_batch=is_batch)
+
+    # Each request for itself
+
+    async def _post_alone(
+        self, request: HttpRequest, response: HttpResponse, frame: Frame
+    ) -> Refusal | None:
+        if isinstance(frame, Malformed):
+            return refuse_malformed(frame)
+        session = Session(
+            self._serving, self._nursery, self._options, request.principal, is_stateless=True
+        )
+        try:
+            if not isinstance(frame, JSONRPCRequest) or frame.method != "initialize":
+                session.assume(_revision_of(request))
+            refusal = _check_batch(session, frame) if isinstance(frame, Batch) else None
+            if refusal is not None:
+                return refusal
+            is_batch = isinstance(frame, Batch)
+            frames = frame.messages if isinstance(frame, Batch) else (frame,)
+            await self._take(session, request, response, frames, is_batch=is_batch)
+            # A client that has gone has not cancelled what it asked for.
+            await session.wait_answered()
+        finally:
+            session.end("the request was answered")
+        return None
+
+    # GET and DELETE
+
+    async def get(self, request: HttpRequest, response: HttpResponse) -> Refusal | None:
+        """Open a stream for what belongs to no request, or carry on one that broke off."""
+        refusal = check_accept(request.headers, (EVENT_STREAM,))
+        if refusal is not None:
+            return refusal
+        session = self._find(request)
+        if isinstance(session, Refusal):
+            return session
+        with self.sessions.using(session):
+            outgoing = Outgoing()
+            outgoing.become_stream()
+            last_event_id = request.headers.get(LAST_EVENT_HEADER)
+            if last_event_id is None or self._options.event_store is None:
+                stream: SessionStream | None = session.standalone
+                await session.standalone.carry(outgoing)
+            else:
+                stream = await session.resume(last_event_id, outgoing)
+            if stream is None:
+                return Refusal.of(400, f"{LAST_EVENT_HEADER} names no event that is still kept")
+            try:
+                await self._respond(request, response, outgoing)
+            finally:
+                stream.let_go(outgoing)
+        return None
+
+    async def delete(self, request: HttpRequest, response: HttpResponse) -> Refusal | None:
+        """End a session."""
+        session = self._find(request)
+        if isinstance(session, Refusal):
+            return session
+        self.sessions.end(session, "its client has ended it")
+        await response.send_whole(200)
+        return None
+
+    async def serve(self, request: HttpRequest, response: HttpResponse) -> Refusal | None:
+        """Answer a request without a body, or say why not."""
+        refusal = check_method(request.method, self.methods)
+        if refusal is not None:
+            return refusal
+        if request.method == "GET":
+            return await self.get(request, response)
+        return await self.delete(request, response)
+
+
+def _to(frame: Frame, refusal: Refusal) -> Refusal:
+    """Address a refusal to the request that it answers."""
+    if isinstance(frame, JSONRPCRequest):
+        return attrs.evolve(refusal, request_id=frame.id)
+    return refusal
+
+
+def _revision_of(request: HttpRequest) -> Revision:
+    # Protocol version header: without one, and without a session to know it by, it is this.
+    named = request.headers.get(VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION)
+    return revision_for(named) or LATEST_HANDSHAKE
+
+
+def _check_batch(session: Session, batch: Batch) -> Refusal | None:
+    if session.revision is not None and session.revision.has_batching:
+        return None
+    what = "Batches are not part of this protocol version"
+    fail_by_batch(session.calls, batch, what)
+    return Refusal.for_error(invalid_request(what))
+
+
+async def _start(
+    session: Session,
+    frame: JSONRPCRequest,
+    request: HttpRequest,
+    stream: SessionStream,
+    *,
+    is_batch: bool,
+) -> None:
+    if is_batch and frame.method == "initialize":
+        error = invalid_request("initialize must not be part of a batch").error
+        await stream.answer(*dump_answer(JSONRPCError(id=frame.id, error=error)))
+        return
+    await session.start(frame, request, stream)
+
+
+def _last_id(requests: list[JSONRPCRequest]) -> RequestId | None:
+    return requests[-1].id if requests else None
+
+
+def _cancelled(request_id: RequestId | None) -> bytes:
+    error = ErrorData(code=REQUEST_CANCELLED, message="The request was cancelled")
+    return dump_message(JSONRPCError(id=request_id, error=error))
+
+
+async def _send_json(response: HttpResponse, answers: list[bytes], *, is_batch: bool) -> None:
+    if answers:
+        body = b"[%b]" % b",".join(answers) if is_batch else answers[0]
+        await response.send_whole(200, body)
+    else:
+        # Cancellation: a request that was cancelled is not answered, so nothing is streamed.
+        await response.start(200, EVENT_STREAM_HEADERS)
+        await response.send_part(b"", more=False)

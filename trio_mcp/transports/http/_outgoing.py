@@ -1,0 +1,151 @@
+"""What goes out in one HTTP answer: JSON if nothing comes before it, else a stream of events."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import trio
+
+from trio_mcp._codec._sse import KEEP_ALIVE, dump_event
+
+from ._rules import EVENT_STREAM
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ._asgi import HttpResponse
+
+MAX_UNSENT: Final = 64
+"""Events that may wait for a client that reads slowly, before whoever sends has to wait, too."""
+
+EVENT_STREAM_HEADERS: Final = (
+    ("content-type", EVENT_STREAM),
+    ("cache-control", "no-cache, no-transform"),
+    # Proxies are not to collect events before they hand them on.
+    ("x-accel-buffering", "no"),
+)
+
+
+def _do_nothing() -> None:
+    pass
+
+
+@attrs.define(eq=False)
+class Outgoing:
+    """The messages of one HTTP answer, between those who send them and the one who writes.
+
+    It stays open whether it is JSON or a stream until something comes that JSON has no place
+    for. Then the status is 200 for good, so this is put off as long as possible.
+
+    Args:
+      on_stream: Called when it becomes a stream.
+
+    """
+
+    on_stream: Callable[[], None] = _do_nothing
+    is_stream: bool = False
+    ended: bool = False
+    gone: bool = False
+    """The client has gone, or its stream was taken over: nothing is sent any more."""
+
+    answers: list[bytes] = attrs.Factory(list[bytes])
+    """What is answered, while it may still be JSON."""
+
+    _events: deque[bytes] = attrs.Factory(deque[bytes])
+    _changed: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
+    _room: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
+
+    # Those who send
+
+    def put(self, data: bytes, event_id: str | None = None) -> None:
+        """Send a message, as one event."""
+        if not self.ended and not self.gone:
+            self.become_stream()
+            self._events.append(dump_event(data, id=event_id))
+            self._changed.unpark_all()
+
+    def put_raw(self, event: bytes) -> None:
+        """Send an event that is no message."""
+        if not self.ended and not self.gone:
+            self.become_stream()
+            self._events.append(event)
+            self._changed.unpark_all()
+
+    def put_answer(self, data: bytes, event_id: str | None = None) -> None:
+        """Send an answer: as JSON, if all that is sent are answers."""
+        if self.is_stream:
+            self.put(data, event_id)
+        elif not self.ended and not self.gone:
+            self.answers.append(data)
+
+    async def wait_room(self) -> None:
+        """Wait while too much waits for the client. Not a checkpoint."""
+        while len(self._events) >= MAX_UNSENT and not self.gone and not self.ended:
+            await self._room.park()
+
+    def become_stream(self) -> None:
+        """Be a stream from now on, with what was answered so far."""
+        if self.is_stream or self.ended or self.gone:
+            return
+        self.is_stream = True
+        self._events.extend(dump_event(each) for each in self.answers)
+        self.answers.clear()
+        self._changed.unpark_all()
+        self.on_stream()
+
+    def end(self) -> None:
+        """No more comes: what waits is still written."""
+        self.ended = True
+        self._changed.unpark_all()
+        self._room.unpark_all()
+
+    def give_up(self) -> None:
+        """Nobody reads it any more."""
+        self.gone = True
+        self.on_stream = _do_nothing
+        self._events.clear()
+        self._changed.unpark_all()
+        self._room.unpark_all()
+
+    # The one who writes
+
+    async def wait_decided(self, seconds: float) -> None:
+        """Wait until it is a stream, or has ended; after this time it is a stream."""
+        with trio.move_on_after(seconds):
+            while not (self.is_stream or self.ended or self.gone):
+                await self._changed.park()
+            return
+        self.become_stream()
+
+    async def write(self, response: HttpResponse, keep_alive: float) -> None:
+        """Write the stream, until it has ended or the client has gone.
+
+        Args:
+          response: Where to.
+          keep_alive: Seconds of silence after which a comment is sent.
+
+        """
+        await response.start(200, EVENT_STREAM_HEADERS)
+        first = True
+        while not self.gone and not response.gone:
+            data, last = b"".join(self._events), self.ended
+            self._events.clear()
+            self._room.unpark_all()
+            if data or last or first:
+                # The head goes out with the first part, so there is one at once.
+                await response.send_part(data or (b"" if last else KEEP_ALIVE), more=not last)
+                first = False
+            if last:
+                return
+            if not await self._wait_changed(keep_alive):
+                self._events.append(KEEP_ALIVE)
+        self.give_up()
+
+    async def _wait_changed(self, seconds: float) -> bool:
+        with trio.move_on_after(seconds):
+            while not (self._events or self.ended or self.gone):
+                await self._changed.park()
+            return True
+        return False

@@ -1,0 +1,242 @@
+"""Hypercorn's protocol objects, without what nobody asked for and what can bring them down.
+
+They turn bytes into ASGI and back; reading, writing and time are `_driver`'s. They are not a
+public interface of hypercorn, which is why its minor version is pinned.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from time import time
+from typing import TYPE_CHECKING, Any, Final
+from wsgiref.handlers import format_date_time
+
+import h2.events
+import h2.exceptions
+import trio
+from h2.errors import ErrorCodes
+from h2.settings import SettingCodes, Settings
+from hypercorn.config import Config
+from hypercorn.protocol.events import Body, EndBody, Request, StreamClosed
+from hypercorn.protocol.h2 import H2Protocol
+from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
+from hypercorn.protocol.http_stream import HTTPStream
+from hypercorn.trio.worker_context import EventWrapper, WorkerContext
+from priority.priority import MissingStreamError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    import h11
+    from hypercorn.protocol.events import Event as StreamEvent
+
+    Wait = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
+
+MAX_HEAD_SIZE: Final = 64 * 1024
+"""Bytes of the head of a request: arguments of tools may travel in headers."""
+
+MAX_REQUESTS: Final = 1_000_000_000
+"""Requests that one connection may carry. Clients that are told to leave after a thousand, as
+is hypercorn's habit, lose the request that they were just sending."""
+
+
+class HttpConfig(Config):
+    """Hypercorn's configuration, as far as its protocol objects ask for it.
+
+    Args:
+      root_path: Where the application is mounted, without a slash at its end.
+      context: Knows whether the server is about to stop.
+
+    """
+
+    h11_max_incomplete_size = MAX_HEAD_SIZE
+    h2_max_header_list_size = MAX_HEAD_SIZE
+    keep_alive_max_requests = MAX_REQUESTS
+
+    def __init__(self, root_path: str, context: WorkerContext) -> None:
+        self.root_path = root_path
+        self._context = context
+        self._date = b""
+        self._date_of = 0
+
+    def response_headers(self, protocol: str) -> list[tuple[bytes, bytes]]:
+        """Return the headers that every answer has."""
+        now = int(time())
+        if now != self._date_of:
+            self._date_of = now
+            self._date = format_date_time(now).encode()
+        headers = [(b"date", self._date)]
+        if protocol == "h11" and self._context.terminated.is_set():
+            headers.append((b"connection", b"close"))
+        return headers
+
+
+class Http1(H11Protocol):
+    """HTTP/1.1 without upgrades.
+
+    Args:
+      wait: Waits by what it is given, and reads on meanwhile, so that a client that goes is
+          noticed also while more than the running request has come from it.
+      args: Those of hypercorn.
+
+    """
+
+    def __init__(self, wait: Wait, *args: Any) -> None:
+        super().__init__(*args)
+        self.can_read = _WatchedEvent(wait)
+
+    async def _check_protocol(self, event: h11.Request) -> None:
+        # A server may ignore an Upgrade (RFC 9110, 7.8), so that is no error. The preface of
+        # HTTP/2 is no request.
+        if event.http_version not in {b"1.0", b"1.1"}:
+            await self.refuse(505)
+            raise UnwantedProtocol(f"HTTP/{event.http_version.decode()}")
+
+    async def _create_stream(self, request: h11.Request) -> None:
+        # As hypercorn's, but that it would make a WebSocket of an Upgrade that asks for one.
+        self.stream = stream = HTTPStream(
+            self.app,
+            self.config,
+            self.context,
+            self.task_group,
+            self.ssl,
+            self.client,
+            self.server,
+            self.stream_send,
+            STREAM_ID,
+        )
+        await stream.handle(
+            Request(
+                stream_id=STREAM_ID,
+                headers=list(request.headers),
+                http_version=request.http_version.decode(),
+                method=request.method.decode("ascii").upper(),
+                raw_path=request.target,
+                state=self.connection_state,
+            )
+        )
+        self.keep_alive_requests += 1
+
+    async def refuse(self, status: int) -> None:
+        """Answer what is no request, or not yet one."""
+        await self._send_error_response(status)
+
+
+class UnwantedProtocol(Exception):
+    """A client speaks something that is not served here."""
+
+
+class _WatchedEvent(EventWrapper):
+    def __init__(self, wait: Wait) -> None:
+        super().__init__()
+        self._watched_wait = wait
+
+    async def wait(self) -> None:
+        await self._watched_wait(super().wait)
+
+
+class Http2(H2Protocol):
+    """HTTP/2 that survives what clients send, without WebSockets and priorities.
+
+    Args:
+      write_seconds: How long a client may leave a part of an answer unread.
+      args: Those of hypercorn.
+
+    """
+
+    def __init__(self, write_seconds: float, *args: Any) -> None:
+        super().__init__(*args)
+        self._write_seconds = write_seconds
+        # Hypercorn's own, but that these offer to connect WebSockets.
+        self.connection.local_settings = Settings(
+            client=False,
+            initial_values={
+                SettingCodes.MAX_CONCURRENT_STREAMS: self.config.h2_max_concurrent_streams,
+                SettingCodes.MAX_HEADER_LIST_SIZE: self.config.h2_max_header_list_size,
+            },
+        )
+
+    async def _handle_events(self, events: list[h2.events.Event]) -> None:
+        for event in events:
+            if isinstance(event, h2.events.RequestReceived):
+                status = _refusal(event)
+                if status is not None:
+                    self._refuse(event.stream_id, status)
+                    continue
+            elif isinstance(event, h2.events.DataReceived):
+                if event.stream_id not in self.streams:
+                    self._discard(event)
+                    continue
+            elif isinstance(event, h2.events.PriorityUpdated):
+                # RFC 9113, 5.3.2: nobody needs them; a thousand end hypercorn's connection.
+                continue
+            await super()._handle_events([event])
+        await self._flush()
+
+    def _refuse(self, stream_id: int, status: int) -> None:
+        with suppress(h2.exceptions.ProtocolError):
+            self.connection.send_headers(
+                stream_id, [(b":status", b"%d" % status)], end_stream=True
+            )
+
+    def _discard(self, event: h2.events.DataReceived) -> None:
+        # An answer may be complete before its request is.
+        with suppress(h2.exceptions.ProtocolError):
+            self.connection.acknowledge_received_data(
+                event.flow_controlled_length, event.stream_id
+            )
+        with suppress(h2.exceptions.ProtocolError):
+            self.connection.reset_stream(event.stream_id, ErrorCodes.NO_ERROR)
+
+    async def stream_send(self, event: StreamEvent) -> None:
+        """Send what the application sent; a stream that nobody reads is given up."""
+        if isinstance(event, StreamClosed):
+            await self._reset_unfinished(event.stream_id)
+        if not isinstance(event, (Body, EndBody)):
+            await super().stream_send(event)
+            return
+        with trio.move_on_after(self._write_seconds) as limit:
+            await super().stream_send(event)
+        if limit.cancelled_caught:
+            await self._reset(event.stream_id, ErrorCodes.CANCEL)
+            await self._close_stream(event.stream_id)
+
+    async def _reset_unfinished(self, stream_id: int) -> None:
+        buffer = self.stream_buffers.get(stream_id)
+        if buffer is not None and not buffer._complete:  # noqa: SLF001 - it has no other name
+            await self._reset(stream_id, ErrorCodes.INTERNAL_ERROR)
+
+    async def _reset(self, stream_id: int, code: ErrorCodes) -> None:
+        with suppress(h2.exceptions.ProtocolError):
+            self.connection.reset_stream(stream_id, code)
+        await self._flush()
+
+    async def _send_data(self, stream_id: int) -> None:
+        if self._is_held_back(stream_id):
+            # Hypercorn would take nothing out of the buffer, and let the application go on
+            # filling it.
+            self.priority.block(stream_id)
+            return
+        try:
+            await super()._send_data(stream_id)
+        except KeyError:
+            # Its stream was closed before it was written.
+            with suppress(MissingStreamError):
+                self.priority.remove_stream(stream_id)
+
+    def _is_held_back(self, stream_id: int) -> bool:
+        buffer = self.stream_buffers.get(stream_id)
+        try:
+            window = self.connection.local_flow_control_window(stream_id)
+        except h2.exceptions.ProtocolError:
+            return False
+        return buffer is not None and bool(buffer.buffer) and window <= 0
+
+
+def _refusal(request: h2.events.RequestReceived) -> int | None:
+    """Give the status for a request that hypercorn would trip over, or None."""
+    fields = dict(request.headers)
+    method, path = fields.get(b":method", b""), fields.get(b":path")
+    if method == b"CONNECT":
+        return 405
+    return None if path is not None and path.isascii() and method.isascii() else 400

@@ -1,0 +1,128 @@
+"""Who may call: the checks of Host and Origin, which keep web pages of others away.
+
+A page in a browser may make its own name lead to 127.0.0.1 (DNS rebinding), and then reach a
+server that listens for this machine alone. Its requests carry its name in ``Host``, and in
+``Origin`` where they come from a script (Streamable HTTP, security warning).
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from ._refusal import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ._headers import Headers
+
+LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "::1")
+"""Addresses that only programs on this machine reach."""
+
+_SHOWN: Final = 100
+# Of a value that was refused, in the log and to whoever sent it.
+
+_AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]*\]|[^:]*)(?::(\d*))?", re.IGNORECASE)
+
+
+@attrs.frozen(kw_only=True)
+class TransportSecuritySettings:
+    """From where an HTTP server may be called.
+
+    Where none are given, a server on a loopback address accepts the names of that address, and
+    another one every ``Host``, with the ``Origin`` of the same host.
+
+    Attributes:
+      enable_dns_rebinding_protection: Whether anything is checked at all.
+      allowed_hosts: Values of ``Host``, such as ``"api.example.com"``; ``"localhost:*"`` allows
+          every port.
+      allowed_origins: Values of ``Origin``, such as ``"https://app.example.com"``; ``":*"`` at
+          the end as above. A request without the header is not from a web page, and accepted.
+
+    """
+
+    enable_dns_rebinding_protection: bool = True
+    allowed_hosts: list[str] = attrs.Factory(list[str])
+    allowed_origins: list[str] = attrs.Factory(list[str])
+
+    @classmethod
+    def for_host(cls, host: str) -> TransportSecuritySettings | None:
+        """Give what holds for a server on this address when nothing else is said."""
+        if host not in LOOPBACK_HOSTS:
+            return None
+        names = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
+        return cls(
+            allowed_hosts=names,
+            allowed_origins=[
+                f"{scheme}://{name}" for scheme in ("http", "https") for name in names
+            ],
+        )
+
+
+def check_caller(
+    headers: Headers,
+    settings: TransportSecuritySettings | None,
+    more_origins: Iterable[str] = (),
+) -> Refusal | None:
+    """Refuse a request for a name or from a web page that is not allowed.
+
+    Args:
+      headers: Of the request.
+      settings: What is allowed; when None, the origin has to be of the same host.
+      more_origins: Allowed as well.
+
+    """
+    if settings is None:
+        return _check_same_origin(headers, more_origins)
+    if not settings.enable_dns_rebinding_protection:
+        return None
+    hosts = headers.all("host")
+    if len(hosts) != 1 or not _is_allowed(hosts[0], settings.allowed_hosts):
+        return _refused("Host", hosts, 421, "allowed_hosts")
+    return _check_origin(headers, (*settings.allowed_origins, *more_origins))
+
+
+def _check_origin(headers: Headers, allowed: Iterable[str]) -> Refusal | None:
+    origins = headers.all("origin")
+    if not origins or (len(origins) == 1 and _is_allowed(origins[0], allowed)):
+        return None
+    return _refused("Origin", origins, 403, "allowed_origins")
+
+
+def _check_same_origin(headers: Headers, more_origins: Iterable[str]) -> Refusal | None:
+    origins, hosts = headers.all("origin"), headers.all("host")
+    if len(origins) == 1 and len(hosts) == 1:
+        _, found, authority = origins[0].partition("://")
+        if found and authority.lower() == hosts[0].lower():
+            return None
+    return _check_origin(headers, more_origins)
+
+
+def _is_allowed(value: str, allowed: Iterable[str]) -> bool:
+    # Neither schemes nor names of hosts mind the case.
+    value = value.lower()
+    return any(_matches(value, each.lower()) for each in allowed)
+
+
+def _matches(value: str, allowed: str) -> bool:
+    if allowed in {"*", value}:
+        return True
+    if not allowed.endswith(":*"):
+        return False
+    *scheme, authority = value.split("://", 1)
+    split = _AUTHORITY.fullmatch(authority)
+    return split is not None and "://".join([*scheme, split[1]]) == allowed[:-2]
+
+
+def _refused(name: str, values: tuple[str, ...], status: int, setting: str) -> Refusal:
+    shown = ", ".join(f"{each[:_SHOWN]!a}" for each in values[:2]) or "nothing"
+    return Refusal.of(
+        status,
+        f"{name} {shown} is not allowed; see {setting} of TransportSecuritySettings "
+        "(transport_security=)",
+        level=logging.WARNING,
+    )

@@ -1,0 +1,247 @@
+"""The streams of an older session: each answers a POST, or carries what belongs to no request."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import trio
+
+from trio_mcp._codec import dump_message
+from trio_mcp._codec._sse import dump_event
+from trio_mcp.types import JSONRPCError, JSONRPCResponse
+
+if TYPE_CHECKING:
+    from trio_mcp.types import JSONRPCMessage, RequestId
+
+    from ._event_store import EventMessage, EventStore
+    from ._outgoing import Outgoing
+
+logger: Final = logging.getLogger("trio_mcp.http")
+
+MAX_BACKLOG: Final = 64
+"""Messages that wait for a client to open a stream for them; beyond that the oldest are lost."""
+
+DEFAULT_RETRY_MS: Final = 1_000
+"""Milliseconds until a client comes back that was asked to, if the server does not say more."""
+
+
+@attrs.frozen
+class StreamOptions:
+    """How the streams of a session can be resumed.
+
+    Attributes:
+      store: Keeps what was sent; None if they cannot.
+      polls: Whether the revision knows streams that are closed for a while.
+      retry_ms: How long clients are to wait then, if that was said.
+
+    """
+
+    store: EventStore | None
+    polls: bool
+    retry_ms: int | None
+
+    @property
+    def are_primed(self) -> bool:
+        """Whether a stream begins with an event that no more than tells its id."""
+        return self.store is not None and self.polls
+
+
+@attrs.define(eq=False)
+class SessionStream:
+    """One stream, whichever HTTP answers carry it.
+
+    Args:
+      id: Unique, and secret as the id of the session is, of which it is a part.
+      options: How it can be resumed.
+      order: Of the session: what is kept of its streams is sent in the same order.
+
+    """
+
+    id: str
+    _options: StreamOptions
+    _order: trio.Lock
+    keeps_backlog: bool = False
+    """What is sent while no answer carries it waits for one."""
+
+    _outgoing: Outgoing | None = None
+    _ended: bool = False
+    _pending: set[RequestId] = attrs.Factory(set[Any])
+    _finished: trio.Event = attrs.field(factory=trio.Event)
+    # What is to be kept before anything else, in this order.
+    _waiting: deque[tuple[JSONRPCMessage, bytes]] = attrs.Factory(deque[Any])
+    _backlog: deque[bytes] = attrs.field(factory=lambda: deque(maxlen=MAX_BACKLOG))
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether something sent now may reach the client."""
+        carried = self._outgoing is not None and not self._outgoing.gone
+        return not self._ended and (
+            carried or self.keeps_backlog or self._options.store is not None
+        )
+
+    def use(self, options: StreamOptions) -> None:
+        """Know how it can be resumed, now that the handshake has told."""
+        self._options = options
+
+    # What is sent
+
+    async def send(self, message: JSONRPCMessage, data: bytes) -> None:
+        """Send a message that is no answer; waits while too much waits for the client.
+
+        Args:
+          message: The message.
+          data: The same as it is written.
+
+        """
+        if self._outgoing is not None:
+            await self._outgoing.wait_room()
+        await self._keep_and_put(data, message)
+
+    async def answer(self, message: JSONRPCResponse | JSONRPCError, data: bytes) -> None:
+        """Send the answer to one of its requests. The stream ends with the last of them.
+
+        Args:
+          message: The answer.
+          data: The same as it is written.
+
+        """
+        await self._keep_and_put(data, message)
+        if message.id is not None:
+            self.drop(message.id)
+
+    def drop(self, request_id: RequestId) -> None:
+        """One of its requests gets no answer."""
+        self._pending.discard(request_id)
+        if not self._pending:
+            self.end()
+
+    def send_nowait(self, message: JSONRPCMessage) -> bool:
+        """Send a message for which nobody waits, before whatever is sent after it.
+
+        Returns:
+          Whether it still waits to be kept, for which `keep_waiting` has to be called.
+
+        """
+        data = dump_message(message)
+        if self._options.store is None:
+            self._put(data, None, is_answer=False)
+            return False
+        self._waiting.append((message, data))
+        return True
+
+    async def keep_waiting(self) -> None:
+        """Keep, and so send, what `send_nowait` has left, unless that was done meanwhile."""
+        async with self._order:
+            await self._keep_waiting()
+
+    async def _keep_and_put(self, data: bytes, message: JSONRPCMessage) -> None:
+        if self._options.store is None:
+            is_answer = isinstance(message, (JSONRPCResponse, JSONRPCError))
+            self._put(data, None, is_answer=is_answer)
+            return
+        async with self._order:
+            self._waiting.append((message, data))
+            await self._keep_waiting()
+
+    async def _keep_waiting(self) -> None:
+        while self._waiting:
+            message, data = self._waiting[0]
+            event_id = await self._store_event(message)
+            self._waiting.popleft()
+            is_answer = isinstance(message, (JSONRPCResponse, JSONRPCError))
+            self._put(data, event_id, is_answer=is_answer)
+
+    async def _store_event(self, message: JSONRPCMessage | None) -> str | None:
+        store = self._options.store
+        assert store is not None
+        try:
+            return await store.store_event(self.id, message)
+        except Exception:
+            logger.exception("An event store failed: a message is sent without being kept")
+            return None
+
+    def _put(self, data: bytes, event_id: str | None, *, is_answer: bool) -> None:
+        outgoing = self._outgoing
+        if outgoing is None or outgoing.gone:
+            if self.keeps_backlog and self._options.store is None:
+                self._backlog.append(data)
+        elif is_answer:
+            outgoing.put_answer(data, event_id)
+        else:
+            outgoing.put(data, event_id)
+
+    # Its answers over HTTP
+
+    async def carry(self, outgoing: Outgoing) -> None:
+        """Have an HTTP answer carry it from the beginning, or from now on."""
+        if self._options.are_primed:
+            async with self._order:
+                event_id = await self._store_event(None)
+                self._take_over(outgoing)
+                if event_id is not None:
+                    retry_ms = self._options.retry_ms
+                    outgoing.put_raw(dump_event(b"", id=event_id, retry_ms=retry_ms))
+        else:
+            self._take_over(outgoing)
+        while self._backlog:
+            outgoing.put(self._backlog.popleft())
+
+    def resume(self, outgoing: Outgoing, missed: list[EventMessage]) -> None:
+        """Have an HTTP answer carry it on, after what its client has missed.
+
+        The order of the session is kept by the caller.
+        """
+        put_missed(outgoing, missed)
+        self._take_over(outgoing)
+
+    def _take_over(self, outgoing: Outgoing) -> None:
+        # The stream before may be a dead one: its client comes back sooner than that is seen.
+        if self._outgoing is not None:
+            self._outgoing.give_up()
+        self._outgoing = outgoing
+        if self._ended:
+            outgoing.end()
+
+    def let_go(self, outgoing: Outgoing) -> None:
+        """An HTTP answer is over: it carries the stream no more."""
+        if self._outgoing is outgoing:
+            self._outgoing = None
+
+    async def close_for_now(self) -> None:
+        """End the HTTP answer, but not the stream: its client comes back for the rest."""
+        await trio.lowlevel.checkpoint()
+        outgoing, self._outgoing = self._outgoing, None
+        if outgoing is not None:
+            retry_ms = self._options.retry_ms
+            retry_ms = DEFAULT_RETRY_MS if retry_ms is None else retry_ms
+            outgoing.put_raw(b"retry: %d\n\n" % retry_ms)
+            outgoing.end()
+
+    def expect(self, request_id: RequestId) -> None:
+        """It does not end before this request has its answer."""
+        self._pending.add(request_id)
+
+    def end(self) -> None:
+        """No more comes."""
+        self._ended = True
+        self._finished.set()
+        if self._outgoing is not None:
+            self._outgoing.end()
+
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
+    async def wait_ended(self) -> None:
+        """Wait until all requests have their answers."""
+        await self._finished.wait()
+
+
+def put_missed(outgoing: Outgoing, missed: list[EventMessage]) -> None:
+    """Send what a client has missed."""
+    outgoing.become_stream()
+    for each in missed:
+        outgoing.put(dump_message(each.message), each.event_id)

@@ -1,0 +1,429 @@
+"""The sessions of the older era: what lies between one HTTP request of a client and the next."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import trio
+
+from trio_mcp._protocol._open_requests import OpenRequests
+from trio_mcp._protocol._refusals import duplicate_id, server_busy
+from trio_mcp._rpc._answer import answer, error_for
+from trio_mcp._rpc._bad_answers import fail_by_mistyped
+from trio_mcp._rpc._calls import read_progress
+from trio_mcp._rpc._exchange import NO_PARAMS, Exchange, HttpDetails
+from trio_mcp._rpc._pump import Pump
+from trio_mcp.errors import ConnectionLost, MCPError
+from trio_mcp.types import (
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+
+from ._session_link import StreamLink
+from ._session_streams import SessionStream, StreamOptions
+from ._written import dump_answer, dump_notification
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from trio_mcp._rpc._calls import Call
+    from trio_mcp._rpc._exchange import Principal
+    from trio_mcp._rpc._service import Connection, Serving
+    from trio_mcp.types import ErrorData, JSONRPCMessage
+    from trio_mcp.types._base import JsonObject
+    from trio_mcp.types._revisions import Revision
+
+    from ._asgi import HttpRequest
+    from ._event_store import EventMessage
+    from ._options import HttpOptions
+    from ._outgoing import Outgoing
+
+logger: Final = logging.getLogger("trio_mcp.http")
+
+MAX_IN_FLIGHT: Final = 1_000
+"""Requests of one session that are handled at once; more are answered `SERVER_BUSY`."""
+
+
+class Session:
+    """A session: its state, its open requests in both directions, and its streams.
+
+    Its handlers are tasks of the run, since they outlive the HTTP requests that brought them: a
+    client that goes has not cancelled anything (2025-03-26 and later, sending messages).
+
+    Args:
+      serving: Answers its requests.
+      nursery: Of the run.
+      options: Of the endpoint.
+      principal: Whose it is: nobody else gets at it.
+      is_stateless: It lasts for one HTTP request, and its client cannot be asked.
+
+    Attributes:
+      id: Unguessable. Whoever knows it, and is the same principal, is in the session.
+      calls: What the client was asked.
+      lost: Why it has ended, once it has.
+
+    """
+
+    def __init__(
+        self,
+        serving: Serving,
+        nursery: trio.Nursery,
+        options: HttpOptions,
+        principal: Principal | None,
+        *,
+        is_stateless: bool = False,
+    ) -> None:
+        self.id = secrets.token_hex(16)
+        self.principal = principal
+        self.calls: OpenRequests[Call] = OpenRequests()
+        self.lost: ConnectionLost | None = None
+        self.open_requests = 0
+        self._serving = serving
+        self._nursery = nursery
+        self._options = options
+        self._can_ask = not (is_stateless or options.json_response)
+        self._inbound: OpenRequests[Exchange] = OpenRequests()
+        self._streams: dict[str, SessionStream] = {}
+        self._last_stream = 0
+        self._order = trio.Lock()
+        self._pump: Pump | None = None
+        self._pumping = trio.CancelScope()
+        self._lost_event = trio.Event()
+        self._stream_options = StreamOptions(None, polls=False, retry_ms=None)
+        self._standalone = self._new_stream(keeps_backlog=True)
+        link = None if is_stateless else StreamLink(self, self._standalone)
+        self.connection: Connection = serving.connect(link)
+        if not is_stateless:
+            serving.assume(self.connection, session_id=self.id)
+
+    @property
+    def revision(self) -> Revision | None:
+        """What ``initialize`` agreed on."""
+        return self.connection.revision
+
+    def assume(self, revision: Revision) -> None:
+        """Be without a handshake: the client speaks this revision."""
+        self._serving.assume(self.connection, revision=revision)
+
+    def begin(self) -> None:
+        """The handshake is done: streams can be resumed from now on."""
+        revision = self.revision
+        assert revision is not None
+        self._stream_options = StreamOptions(
+            self._options.event_store, revision.has_sse_polling, self._options.retry_interval
+        )
+        # What was sent during the handshake waits for the same stream.
+        self._standalone.use(self._stream_options)
+
+    def belongs_to(self, principal: Principal | None) -> bool:
+        """Tell whether a request of this principal may use it."""
+        mine = None if self.principal is None else self.principal.subject
+        return mine == (None if principal is None else principal.subject)
+
+    # Streams
+
+    def _new_stream(self, *, keeps_backlog: bool = False) -> SessionStream:
+        self._last_stream += 1
+        name = f"{self.id}/{self._last_stream}"
+        return SessionStream(name, self._stream_options, self._order, keeps_backlog)
+
+    @property
+    def standalone(self) -> SessionStream:
+        """The stream of what belongs to no request."""
+        return self._standalone
+
+    def open_stream(self, requests: list[JSONRPCRequest]) -> SessionStream:
+        """Open the stream that answers a POST of these requests."""
+        stream = self._new_stream()
+        for each in requests:
+            stream.expect(each.id)
+        self._streams[stream.id] = stream
+        return stream
+
+    def forget_if_ended(self, stream: SessionStream) -> None:
+        """Let go of a stream whose requests have all been answered."""
+        if stream.ended:
+            self._streams.pop(stream.id, None)
+
+    def send_nowait(self, stream: SessionStream, message: JSONRPCMessage) -> None:
+        """Send a message for which nobody waits."""
+        if stream.send_nowait(message):
+            self._nursery.start_soon(stream.keep_waiting, name="HTTP notice")
+
+    # What the client sends
+
+    def take(self, frame: JSONRPCNotification | JSONRPCResponse | JSONRPCError) -> None:
+        """Take what is answered by no message."""
+        if isinstance(frame, JSONRPCNotification):
+            self._take_notification(frame)
+        elif isinstance(frame, JSONRPCResponse):
+            call = self.calls.close(frame.id)
+            if call is not None:
+                call.answered(frame.result)
+            elif not fail_by_mistyped(self.calls, frame.id):
+                logger.debug("An answer to no open request was dropped: id %r", frame.id)
+        else:
+            self._take_error(frame)
+
+    def _take_error(self, frame: JSONRPCError) -> None:
+        call = None if frame.id is None else self.calls.close(frame.id)
+        if call is not None:
+            call.failed(MCPError.from_error_data(frame.error))
+        elif frame.id is None or not fail_by_mistyped(self.calls, frame.id):
+            logger.warning(
+                "A client reported an error for no open request: %d %s",
+                frame.error.code,
+                frame.error.message,
+            )
+
+    def _take_notification(self, frame: JSONRPCNotification) -> None:
+        params = NO_PARAMS if frame.params is None else frame.params
+        if frame.method == "notifications/cancelled":
+            exchange = self._inbound.get(params.get("requestId"))
+            if exchange is not None:
+                given = params.get("reason")
+                exchange.cancel(given if isinstance(given, str) and given else "cancelled")
+                return
+        if frame.method == "notifications/progress":
+            call = self.calls.get(params.get("progressToken"))
+            report = read_progress(params)
+            if call is not None and report is not None:
+                call.reported(report)
+                return
+        callback = self._serving.notified(self.connection, frame.method, params)
+        if callback is not None:
+            self._pump_of_session().put(callback)
+
+    def _pump_of_session(self) -> Pump:
+        if self._pump is None:
+            self._pump = Pump()
+            self._nursery.start_soon(self._run_pump, self._pump, name="HTTP notifications")
+        return self._pump
+
+    async def _run_pump(self, pump: Pump) -> None:
+        with self._pumping:
+            await pump.run()
+
+    # What the client asks
+
+    def make_exchange(
+        self, frame: JSONRPCRequest, request: HttpRequest, stream: SessionStream
+    ) -> Exchange:
+        """Make the exchange of a request, whose reports and questions go out on a stream."""
+
+        async def report(method: str, params: JsonObject | None) -> None:
+            await trio.lowlevel.checkpoint()
+            message, data = dump_notification(method, params)
+            if not self._options.json_response or stream is self._standalone:
+                await stream.send(message, data)
+
+        primed = self._stream_options.are_primed
+        return Exchange(
+            frame.id,
+            frame.method,
+            NO_PARAMS if frame.params is None else frame.params,
+            self.connection,
+            report,
+            StreamLink(self, stream) if self._can_ask else None,
+            request.headers,
+            request.principal,
+            HttpDetails(
+                request,
+                stream.close_for_now if primed else None,
+                self._standalone.close_for_now if primed else None,
+            ),
+        )
+
+    async def start(
+        self, frame: JSONRPCRequest, request: HttpRequest, stream: SessionStream
+    ) -> None:
+        """Begin to handle a request; its answer goes out on the stream."""
+        exchange = self.make_exchange(frame, request, stream)
+        refused = self._accept(exchange)
+        if refused is not None:
+            await stream.answer(*dump_answer(JSONRPCError(id=frame.id, error=refused)))
+            return
+        name = f"{exchange.method} #{exchange.id}"
+        self._nursery.start_soon(self._handle, exchange, stream, name=name)
+
+    def _accept(self, exchange: Exchange) -> ErrorData | None:
+        if len(self._inbound) >= MAX_IN_FLIGHT:
+            return server_busy().error
+        if not self._inbound.open(exchange.id, exchange):
+            return duplicate_id(exchange.id).error
+        try:
+            self._serving.accept(exchange)
+        except Exception as exc:  # noqa: BLE001 - the border that answers for it
+            self._inbound.close(exchange.id)
+            return error_for(exc, exchange)
+        return None
+
+    async def _handle(self, exchange: Exchange, stream: SessionStream) -> None:
+        message: JSONRPCResponse | JSONRPCError | None = None
+        with exchange.scope:
+            message = await answer(self._serving, exchange)
+        self._inbound.close(exchange.id)
+        if message is None or exchange.closed:
+            # Cancellation: a request that was cancelled is not answered.
+            logger.debug("%s #%r ended: %s", exchange.method, exchange.id, exchange.cancel_reason)
+            stream.drop(exchange.id)
+        else:
+            exchange.close()
+            await stream.answer(*dump_answer(message))
+        self.forget_if_ended(stream)
+
+    async def wait_answered(self) -> None:
+        """Wait until all requests have their answers."""
+        for stream in list(self._streams.values()):
+            await stream.wait_ended()
+
+    # The end
+
+    def end(self, reason: str) -> None:
+        """End the session: its handlers are cancelled, and its streams end."""
+        if self.lost is not None:
+            return
+        self.lost = ConnectionLost(f"The session has ended: {reason}")
+        self._lost_event.set()
+        for exchange in self._inbound:
+            exchange.cancel(reason)
+        for call in self.calls.drain():
+            call.failed(self.lost.again())
+        for stream in (self._standalone, *self._streams.values()):
+            stream.end()
+        self._streams.clear()
+        self._pumping.cancel(reason=reason)
+        self._serving.disconnect(self.connection)
+
+    async def wait_lost(self) -> ConnectionLost:
+        """Wait until the session has ended."""
+        await self._lost_event.wait()
+        assert self.lost is not None
+        return self.lost
+
+    # Resuming
+
+    async def resume(self, last_event_id: str, outgoing: Outgoing) -> SessionStream | None:
+        """Have an HTTP answer carry on the stream of an event, after what came since.
+
+        Returns:
+          The stream; None if there is none of this session whose events are still kept.
+
+        """
+        store = self._stream_options.store
+        assert store is not None
+        missed: list[EventMessage] = []
+
+        async def collect(event: EventMessage) -> None:
+            await trio.lowlevel.checkpoint()
+            missed.append(event)
+
+        async with self._order:
+            stream_id = await store.replay_events_after(last_event_id, collect)
+            if stream_id is None or not stream_id.startswith(f"{self.id}/"):
+                # What another session was sent is for nobody else, whatever id is named.
+                return None
+            stream = self._stream_of(stream_id)
+            stream.resume(outgoing, missed)
+        return stream
+
+    def _stream_of(self, stream_id: str) -> SessionStream:
+        if stream_id == self._standalone.id:
+            return self._standalone
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            # All was answered: what is kept of it is all there is.
+            stream = SessionStream(stream_id, self._stream_options, self._order)
+            stream.end()
+        return stream
+
+
+@attrs.define(eq=False)
+class Sessions:
+    """All sessions of a run. One whose client is not connected for long is ended.
+
+    Args:
+      idle_timeout: In seconds; None for never.
+      limit: How many there may be; None for any number.
+
+    """
+
+    _idle_timeout: float | None
+    _limit: int | None
+    _by_id: dict[str, Session] = attrs.Factory(dict[str, Session])
+    # Those whose clients are not connected, by the time from when on, oldest first.
+    _idle: dict[Session, float] = attrs.Factory(dict[Session, float])
+    _changed: trio.Event = attrs.field(factory=trio.Event)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    @property
+    def are_full(self) -> bool:
+        """Whether there may be no more."""
+        return self._limit is not None and len(self._by_id) >= self._limit
+
+    def add(self, session: Session) -> None:
+        """Know a session from now on."""
+        self._by_id[session.id] = session
+        if not session.open_requests:
+            self._begin_idling(session)
+
+    def find(self, session_id: str, principal: Principal | None) -> Session | None:
+        """Find a session; None for one of somebody else, too."""
+        session = self._by_id.get(session_id)
+        return session if session is not None and session.belongs_to(principal) else None
+
+    @contextmanager
+    def using(self, session: Session) -> Generator[None]:
+        """Know that the client of a session is connected, as long as the block lasts."""
+        session.open_requests += 1
+        self._idle.pop(session, None)
+        try:
+            yield
+        finally:
+            session.open_requests -= 1
+            if not session.open_requests and session.id in self._by_id:
+                self._begin_idling(session)
+
+    def _begin_idling(self, session: Session) -> None:
+        self._idle[session] = trio.current_time()
+        self._changed.set()
+
+    def end(self, session: Session, reason: str) -> None:
+        """End a session, and forget it."""
+        self._by_id.pop(session.id, None)
+        self._idle.pop(session, None)
+        session.end(reason)
+
+    def end_all(self, reason: str) -> None:
+        """End every session."""
+        for session in list(self._by_id.values()):
+            self.end(session, reason)
+
+    def close_streams(self) -> None:
+        """Let streams end that wait for what may come, and not for answers."""
+        for session in self._by_id.values():
+            session.standalone.end()
+
+    async def expire(self) -> None:
+        """End sessions that are idle for too long, until cancelled."""
+        if self._idle_timeout is None:
+            await trio.sleep_forever()
+            return
+        while True:
+            self._changed = trio.Event()
+            if not self._idle:
+                await self._changed.wait()
+                continue
+            session, since = next(iter(self._idle.items()))
+            await trio.sleep_until(since + self._idle_timeout)
+            if self._idle.get(session) == since:
+                logger.debug("A session was idle for %g s, and is ended", self._idle_timeout)
+                self.end(session, f"its client was gone for {self._idle_timeout:g} s")

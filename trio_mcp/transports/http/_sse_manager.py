@@ -1,0 +1,273 @@
+"""HTTP with SSE, the carrier of 2024-11-05: a stream for one direction, POSTs for the other.
+
+The stream is the session: it begins with where to post, and what it carries ends with it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, final
+from urllib.parse import parse_qs
+
+import attrs
+import trio
+
+from trio_mcp._codec import Malformed, dump_message, parse_frame
+from trio_mcp._codec._sse import dump_event
+from trio_mcp._rpc._channel import Channel
+from trio_mcp._rpc._nursery import finish_within, open_background_nursery
+from trio_mcp._rpc._peer import open_peer
+
+from ._answering import ActiveRequests, answer_request, not_running
+from ._asgi import HttpRequest, HttpResponse, read_body
+from ._outgoing import Outgoing
+from ._refusal import Refusal
+from ._rules import EVENT_STREAM, check_accept, check_media_type, check_method, refuse_malformed
+from ._security import check_caller
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from trio_mcp._codec import Frame
+    from trio_mcp._rpc._exchange import Principal
+    from trio_mcp._rpc._service import Service, Serving
+    from trio_mcp.types import JSONRPCMessage
+
+    from ._asgi import Receive, Scope, Send
+    from ._options import HttpOptions
+
+MAX_ARRIVED: Final = 256
+"""Messages of one client that may wait to be looked at; more are refused with 503."""
+
+STOP_SECONDS: Final = 1.0
+"""Seconds that running handlers have to answer when a run ends."""
+
+
+@final
+class SseChannel(Channel):
+    """What one client posts, and the stream that it reads."""
+
+    __slots__ = ("_arrived", "_changed", "_ended", "_outgoing", "principal")
+
+    def __init__(self, outgoing: Outgoing, principal: Principal | None) -> None:
+        self.principal = principal
+        self._outgoing = outgoing
+        self._arrived: deque[Frame] = deque()
+        self._changed = trio.lowlevel.ParkingLot()
+        self._ended = False
+
+    def arrive(self, frame: Frame) -> bool:
+        """Take what the client has posted; False if too much waits already."""
+        if len(self._arrived) >= MAX_ARRIVED:
+            return False
+        self._arrived.append(frame)
+        self._changed.unpark_all()
+        return True
+
+    def end(self) -> None:
+        """The client posts no more."""
+        self._ended = True
+        self._changed.unpark_all()
+
+    async def receive(self) -> list[Frame]:
+        """See `Channel.receive`."""
+        await trio.lowlevel.checkpoint()
+        while not self._arrived:
+            if self._ended:
+                raise trio.EndOfChannel
+            await self._changed.park()
+        frames = list(self._arrived)
+        self._arrived.clear()
+        return frames
+
+    async def send(self, messages: list[JSONRPCMessage]) -> None:
+        """See `Channel.send`."""
+        await trio.lowlevel.checkpoint()
+        written = [dump_message(each) for each in messages]
+        await self._outgoing.wait_room()
+        if self._outgoing.gone:
+            raise trio.BrokenResourceError("the client has left its stream")
+        for data in written:
+            self._outgoing.put(data)
+
+    async def aclose(self) -> None:
+        """See `Channel.aclose`."""
+        self.end()
+        self._outgoing.end()
+        await trio.lowlevel.checkpoint()
+
+
+@attrs.define(eq=False)
+class _Run:
+    serving: Serving
+    channels: dict[str, SseChannel] = attrs.Factory(dict[str, SseChannel])
+    active: ActiveRequests = attrs.Factory(ActiveRequests)
+    stopping: bool = False
+
+    def stop(self) -> None:
+        self.stopping = True
+        for channel in self.channels.values():
+            channel.end()
+
+
+@final
+class SseSessionManager:
+    """Answers the requests of the two endpoints, and keeps the sessions.
+
+    As `StreamableHTTPSessionManager`, it has to run while requests come in.
+
+    Args:
+      app: The server.
+      options: How requests are answered.
+      message_path: Where clients post, within the application.
+
+    """
+
+    def __init__(self, app: Service, options: HttpOptions, message_path: str) -> None:
+        self.options = options
+        self._server = app
+        self._message_path = message_path
+        self._run: _Run | None = None
+
+    @asynccontextmanager
+    async def run(self) -> AsyncGenerator[None]:
+        """Enter the server's lifespan, and answer requests until the block is left.
+
+        Raises:
+          RuntimeError: if it runs already.
+
+        Cancellation:
+          Leaving takes up to `STOP_SECONDS` seconds for answers, and as long for clean-up.
+
+        """
+        if self._run is not None:
+            raise RuntimeError("This session manager runs already: enter its run() once")
+        async with self._server.open() as serving:
+            run = self._run = _Run(serving)
+            try:
+                yield
+            finally:
+                run.stop()
+                try:
+                    with trio.move_on_after(STOP_SECONDS):
+                        await run.active.wait_idle()  # noqa: ASYNC102 - cancelled like the rest
+                finally:
+                    run.active.cancel("the server stopped")
+                    with finish_within(STOP_SECONDS):
+                        await run.active.wait_idle()  # noqa: ASYNC102 - in finish_within
+                    self._run = None
+
+    async def stop(self) -> None:
+        """Take no more requests, and let sessions end; does not wait for that."""
+        if self._run is not None:
+            self._run.stop()
+        await trio.lowlevel.checkpoint()
+
+    async def handle_sse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for the stream."""
+        await self._handle(scope, receive, send, is_stream=True)
+
+    async def handle_post_message(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that brings a message."""
+        await self._handle(scope, receive, send, is_stream=False)
+
+    async def _handle(
+        self, scope: Scope, receive: Receive, send: Send, *, is_stream: bool
+    ) -> None:
+        async def serve(request: HttpRequest, response: HttpResponse) -> Refusal | None:
+            run = self._run
+            if run is None or run.stopping:
+                return not_running(stopping=run is not None, manager="app.session_manager")
+            refusal = check_caller(request.headers, self.options.transport_security)
+            if refusal is not None:
+                return refusal
+            with run.active.request():
+                if is_stream:
+                    return await self._stream(run, request, response)
+                return await self._post(run, request, response)
+            return None
+
+        response = HttpResponse(send, scope.get("http_version", "1.1"))
+        await answer_request(HttpRequest(scope, receive), response, serve)
+
+    async def _stream(
+        self, run: _Run, request: HttpRequest, response: HttpResponse
+    ) -> Refusal | None:
+        refusal = check_method(request.method, ("GET",)) or check_accept(
+            request.headers, (EVENT_STREAM,)
+        )
+        if refusal is not None:
+            return refusal
+        limit = self.options.max_sessions
+        if limit is not None and len(run.channels) >= limit:
+            return Refusal.of(503, f"{limit} sessions are open, the most there may be")
+        session_id = secrets.token_hex(16)
+        root = request.scope.get("root_path", "").rstrip("/")
+        outgoing = Outgoing()
+        endpoint = f"{root}{self._message_path}?session_id={session_id}"
+        outgoing.put_raw(dump_event(endpoint.encode(), event="endpoint"))
+        channel = run.channels[session_id] = SseChannel(outgoing, request.principal)
+        try:
+            await self._converse(run.serving, request, response, channel, outgoing)
+        finally:
+            del run.channels[session_id]
+        return None
+
+    async def _converse(
+        self,
+        serving: Serving,
+        request: HttpRequest,
+        response: HttpResponse,
+        channel: SseChannel,
+        outgoing: Outgoing,
+    ) -> None:
+        written = trio.Event()
+
+        async def write() -> None:
+            await outgoing.write(response, self.options.keep_alive_interval)
+            channel.end()
+            written.set()
+
+        def on_gone() -> None:
+            outgoing.give_up()
+            channel.end()
+
+        async with open_background_nursery() as nursery:
+            request.watch(nursery, on_gone)
+            nursery.start_soon(write, name="HTTP stream")
+            async with open_peer(channel, serving, drain_seconds=STOP_SECONDS) as peer:
+                await peer.wait_ended()
+            outgoing.end()
+            await written.wait()
+
+    async def _post(
+        self, run: _Run, request: HttpRequest, response: HttpResponse
+    ) -> Refusal | None:
+        refusal = check_method(request.method, ("POST",)) or check_media_type(request.headers)
+        if refusal is not None:
+            return refusal
+        query = parse_qs(request.scope.get("query_string", b"").decode("latin-1"))
+        named = query.get("session_id", [])
+        if len(named) != 1:
+            return Refusal.of(400, "session_id is missing: the stream says where to post")
+        channel = run.channels.get(named[0])
+        if channel is None or not _is_of(channel, request):
+            return Refusal.of(404, "There is no such session (any more): open a new stream")
+        limit = self.options.max_request_body_size
+        body = await read_body(request, limit, self.options.body_timeout)
+        if not isinstance(body, bytes):
+            return body
+        frame = parse_frame(body)
+        if isinstance(frame, Malformed) and not frame.is_response:
+            return refuse_malformed(frame)
+        if not channel.arrive(frame):
+            return Refusal.of(503, "Too many messages wait: the client does not read its stream")
+        await response.send_whole(202, b"Accepted", media_type="text/plain; charset=utf-8")
+        return None
+
+
+def _is_of(channel: SseChannel, request: HttpRequest) -> bool:
+    mine, theirs = channel.principal, request.principal
+    return (None if mine is None else mine.subject) == (None if theirs is None else theirs.subject)
