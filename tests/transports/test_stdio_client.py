@@ -417,7 +417,6 @@ def note_line(line: str, *, into: list[str]) -> None:
         (trio.sleep, "an async function"),
         (functools.partial(trio.sleep, 1), "an async function"),
     ],
-    ids=repr,
 )
 async def test_errlog_is_a_file_or_a_plain_function(errlog: Any, got: str) -> None:
     expected = f"errlog: expected a text file, a function that is not async, or None, got {got}"
