@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ._restart import RestartPolicy
 
 DEFAULT_MAX_SSE_EVENT_SIZE: Final = 1024 * 1024
+"""The same as of `streamable_http_client`, which is not to be loaded for this."""
 
 
 def _names_only(headers: dict[str, Any] | None) -> str:

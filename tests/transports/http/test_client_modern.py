@@ -468,7 +468,11 @@ async def too_large_event(seen: Seen) -> None:
         too_large_event,
     ],
 )
-async def test_answer_that_is_none_is_invalid(answer):
+async def test_answer_that_is_none_is_invalid(answer, monkeypatch):
+    from trio_mcp.transports.http import _client_call
+
+    monkeypatch.setattr(_client_call, "MAX_LINE_SIZE", 65_536)
+
     class Wrong(Scripted):
         async def tools_call(self, seen: Seen) -> None:
             await answer(seen)

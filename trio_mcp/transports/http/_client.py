@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp._checks import check_flag, check_mapping, check_number, check_text, check_whole
-from trio_mcp._codec._lines import MAX_LINE_SIZE
 from trio_mcp._rpc._block import guarded_block
 from trio_mcp._rpc._channel import LinkedEnds
 
@@ -20,23 +19,26 @@ if TYPE_CHECKING:
     from trio_mcp._rpc._link import Link
     from trio_mcp._rpc._service import Serving
 
-DEFAULT_MAX_SSE_EVENT_SIZE: Final = MAX_LINE_SIZE
+DEFAULT_MAX_SSE_EVENT_SIZE: Final = 1024 * 1024
 
 
 class HttpEnds(LinkedEnds):
     """What `streamable_http_client` yields: both ends of the way to one URL."""
 
-    __slots__ = ("_endpoint", "_max_size", "_terminates")
+    __slots__ = ("_endpoint", "_max_event_size", "_terminates")
 
-    def __init__(self, endpoint: Endpoint, max_size: int, terminates: bool) -> None:
+    def __init__(self, endpoint: Endpoint, max_event_size: int, terminates: bool) -> None:
         self._endpoint = endpoint
-        self._max_size = max_size
+        self._max_event_size = max_event_size
         self._terminates = terminates
 
     def open_link(self, serving: Serving) -> AbstractAsyncContextManager[Link]:
         """See `LinkedEnds.open_link`."""
         return open_http_link(
-            self._endpoint, serving, max_size=self._max_size, terminates=self._terminates
+            self._endpoint,
+            serving,
+            max_event_size=self._max_event_size,
+            terminates=self._terminates,
         )
 
 
@@ -73,7 +75,8 @@ async def streamable_http_client(
           stays yours to close, and is used as it is, but for its time limits and redirects.
           One with ``http2`` cannot tell a modern server that a call was cancelled.
       terminate_on_close: Tell an older server that its session is over.
-      max_sse_event_size: The greatest size of one message, in bytes; None for no limit.
+      max_sse_event_size: The greatest size of one event of a stream, in bytes; None for no
+          limit. An answer that is no stream may have 64 MiB.
 
       connect_timeout: Seconds to reach the server, and for each part of a request to be taken.
 
@@ -92,10 +95,10 @@ async def streamable_http_client(
     if max_sse_event_size is not None:
         check_whole("max_sse_event_size", max_sse_event_size, least=1)
     check_number("connect_timeout", connect_timeout, least=0)
-    max_size = 2**63 if max_sse_event_size is None else max_sse_event_size
+    max_event_size = 2**63 if max_sse_event_size is None else max_sse_event_size
     options = (url, headers or {}, auth, connect_timeout)
     if http_client is not None:
-        yield HttpEnds(Endpoint(http_client, *options), max_size, terminate_on_close)
+        yield HttpEnds(Endpoint(http_client, *options), max_event_size, terminate_on_close)
         return
     async with make_client(url) as client:
-        yield HttpEnds(Endpoint(client, *options), max_size, terminate_on_close)
+        yield HttpEnds(Endpoint(client, *options), max_event_size, terminate_on_close)

@@ -9,6 +9,7 @@ import attrs
 import trio
 
 from trio_mcp._codec import Batch, Malformed, parse_frame
+from trio_mcp._codec._lines import MAX_LINE_SIZE
 from trio_mcp._codec._sse import EventSplitter, EventTooLong
 from trio_mcp._rpc._calls import read_progress, run_progress_callback
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError
@@ -63,6 +64,7 @@ class HttpCall:
       method: Of the request.
       options: What the caller knows of it.
       limit: Of its time.
+      max_event_size: Of an event that may answer it, in bytes.
       sent: Whether the server may know of it.
       has_arrived: Whether the server has begun to answer.
       has_place: Whether it counts as one of those that wait for a response.
@@ -74,7 +76,7 @@ class HttpCall:
     options: CallOptions
     inbound: Inbound
     limit: TimeLimit
-    max_size: int
+    max_event_size: int
     sent: bool = False
     has_arrived: bool = False
     has_place: bool = False
@@ -116,7 +118,7 @@ class HttpCall:
 
     async def read_json(self, body: Body) -> None:
         """Take an answer that came as one JSON text."""
-        await self._take_frame(parse_frame(await body.read(self.max_size)))
+        await self._take_frame(parse_frame(await body.read(MAX_LINE_SIZE)))
         if not self.is_settled:
             self._error = InvalidResponse(f"{self.method}: the server sent JSON, but no answer")
 
@@ -132,7 +134,7 @@ class HttpCall:
           InvalidResponse: if an event is too long.
 
         """
-        splitter = EventSplitter(self.max_size)
+        splitter = EventSplitter(self.max_event_size)
         while (chunk := await body.next()) is not None:
             await self._take_events(splitter, chunk)
             position.moved(splitter)
@@ -148,7 +150,7 @@ class HttpCall:
             events = splitter.feed(chunk)
         except EventTooLong as exc:
             if not self.is_settled:
-                raise InvalidResponse(f"{self.method}: {exc}") from exc
+                raise InvalidResponse(f"{self.method}: {exc} (max_sse_event_size)") from exc
             return
         for event in events:
             if event.data and event.event == "message":

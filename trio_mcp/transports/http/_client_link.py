@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from trio_mcp._codec import check_notification, check_request, dump_message
-from trio_mcp._codec._lines import MAX_LINE_SIZE
 from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._rpc._calls import with_progress_token
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions, Link
@@ -70,7 +69,7 @@ class HttpLink(Link):
         "_limiter",
         "_lost",
         "_lost_event",
-        "_max_size",
+        "_max_event_size",
         "_notices",
         "_scopes",
         "_serving",
@@ -79,16 +78,18 @@ class HttpLink(Link):
     )
 
     def __init__(
-        self, endpoint: Endpoint, serving: Serving, max_size: int, *, terminates: bool
+        self, endpoint: Endpoint, serving: Serving, max_event_size: int, *, terminates: bool
     ) -> None:
         self._endpoint = endpoint
         self._serving = serving
-        self._max_size = max_size
+        self._max_event_size = max_event_size
         self._connection = serving.connect(self)
         self._calls: OpenRequests[HttpCall] = OpenRequests()
         self._scopes: dict[RequestId, trio.CancelScope] = {}
         self._inbound = Inbound(serving, self._connection, self, self.post, self._calls)
-        self._session = HttpSession(endpoint, self._inbound, self._initialize_again, max_size)
+        self._session = HttpSession(
+            endpoint, self._inbound, self._initialize_again, max_event_size
+        )
         self._session.terminates = terminates
         self._limiter = trio.CapacityLimiter(MAX_CALLS)
         self._settled = trio.lowlevel.ParkingLot()
@@ -112,7 +113,9 @@ class HttpLink(Link):
         with trio.CancelScope() as scope:
             limit = TimeLimit(options, scope)
             limit.arm()
-            call = HttpCall(request_id, method, options, self._inbound, limit, self._max_size)
+            call = HttpCall(
+                request_id, method, options, self._inbound, limit, self._max_event_size
+            )
             self._calls.open(request_id, call)
             self._scopes[request_id] = scope
             try:
@@ -271,7 +274,9 @@ class HttpLink(Link):
         request_id = self._calls.next_id()
         content = _write(JSONRPCRequest(id=request_id, method="initialize", params=params))
         limit = TimeLimit(NO_OPTIONS, trio.CancelScope())
-        call = HttpCall(request_id, "initialize", NO_OPTIONS, self._inbound, limit, self._max_size)
+        call = HttpCall(
+            request_id, "initialize", NO_OPTIONS, self._inbound, limit, self._max_event_size
+        )
         response = await self._post(call, POST_HEADERS, content)
         session_id = response.headers.get("mcp-session-id")
         await read_response(response, call, Position())
@@ -346,7 +351,7 @@ async def open_http_link(
     endpoint: Endpoint,
     serving: Serving,
     *,
-    max_size: int = MAX_LINE_SIZE,
+    max_event_size: int,
     terminates: bool = True,
 ) -> AsyncGenerator[HttpLink, None]:
     """Speak with a server over Streamable HTTP for as long as the block lasts.
@@ -354,7 +359,7 @@ async def open_http_link(
     Args:
       endpoint: Where it is; stays the caller's to close.
       serving: Handles what the server asks and tells.
-      max_size: Of one message, in bytes.
+      max_event_size: Of one event of a stream, in bytes.
       terminates: Whether to end the session of an older server.
 
     Cancellation:
@@ -362,7 +367,7 @@ async def open_http_link(
       the session of an older server is ended.
 
     """
-    link = HttpLink(endpoint, serving, max_size, terminates=terminates)
+    link = HttpLink(endpoint, serving, max_event_size, terminates=terminates)
     async with link.run():
         yield link
 

@@ -66,12 +66,12 @@ class HttpSession:
         endpoint: Endpoint,
         inbound: Inbound,
         initialize: Callable[[JsonObject], Awaitable[None]],
-        max_size: int,
+        max_event_size: int,
     ) -> None:
         self._endpoint = endpoint
         self._inbound = inbound
         self._initialize: Callable[[JsonObject], Awaitable[None]] | None = initialize
-        self._max_size = max_size
+        self._max_event_size = max_event_size
         self._params: JsonObject = {}
         self._renewal: Renewal | None = None
         self._listening = trio.CancelScope()
@@ -168,7 +168,7 @@ class HttpSession:
     async def _hear(self, position: Position, revision: Revision) -> bool:
         """Read the stream to its end; returns whether something came."""
         body = await self._open_stream(position, revision)
-        splitter = EventSplitter(self._max_size)
+        splitter = EventSplitter(self._max_event_size)
         heard = False
         try:
             while (chunk := await body.next()) is not None:
