@@ -173,6 +173,10 @@ async def test_waiting_for_a_restart_is_within_the_timeout(autojump_clock, life)
         await mortal.die()
         with pytest.raises(RequestTimeout, match="was not back within 5 s"):
             await client.call_tool("x", read_timeout_seconds=5)
+        with pytest.raises(RequestTimeout, match="was not back within 4 s"):
+            await client.session.call_tool("x", max_total_timeout=4)
+        with pytest.raises(RequestTimeout, match="no answer within 3 s in all"):
+            await client.call_tool("x", read_timeout_seconds=5, max_total_timeout=3)
         with trio.move_on_after(1) as scope:
             await client.call_tool("x")
         assert scope.cancelled_caught

@@ -9,10 +9,11 @@ import attrs
 
 from trio_mcp._checks import check_text
 from trio_mcp._deprecation import deprecated
+from trio_mcp._rpc._time_limit import within
 from trio_mcp.errors import MCPDeprecationWarning, MCPError
 from trio_mcp.types import INVALID_PARAMS, CallToolResult, InputRequiredResult
 
-from ._arguments import check_cached
+from ._arguments import check_cached, check_timeout
 from ._client_life import LivingClient
 from ._input_rounds import complete_input, repeatable
 from ._pages import Pages, pages_of
@@ -127,7 +128,10 @@ class Client(LivingClient):
     ) -> CallToolResult:
         """Have the server run a tool, and wait for its result.
 
-        See `ClientSession.call_tool` for what each argument does.
+        See `ClientSession.call_tool` for what each argument does. What a modern server asks
+        before it can answer makes rounds of one call: ``read_timeout_seconds`` holds for each
+        round, without the time that a callback takes for its answer, and ``max_total_timeout``
+        for all of them, with that time.
 
         Returns:
           The result. A tool that failed by itself returns too, with ``is_error`` set.
@@ -161,12 +165,18 @@ class Client(LivingClient):
                 max_total_timeout=max_total_timeout,
             )
         )
-        result = await send(input_responses, request_state)
-        if isinstance(result, InputRequiredResult):
-            result = await complete_input(session, result, send, self.input_required_max_rounds)
-        if isinstance(result, CallToolResult):
-            return result
-        return await session.resolve_claimed(result, name, read_timeout_seconds)
+
+        async def call() -> CallToolResult:
+            result = await send(input_responses, request_state)
+            if isinstance(result, InputRequiredResult):
+                rounds = self.input_required_max_rounds
+                result = await complete_input(session, result, send, rounds)
+            if isinstance(result, CallToolResult):
+                return result
+            return await session.resolve_claimed(result, name, read_timeout_seconds)
+
+        check_timeout("max_total_timeout", max_total_timeout)
+        return await within(max_total_timeout, "tools/call", call)
 
     # Resources
 
