@@ -263,6 +263,19 @@ async def test_output_schemas_of_the_dead_program_refuse_no_result_of_the_new_on
             )
 
 
+@pytest.mark.parametrize("first", [True, False])
+async def test_what_the_next_server_announces_is_listed(autojump_clock, life, discovery, first):
+    bare = {**discovery, "capabilities": {}}
+    tool = {"name": "x", "inputSchema": {"type": "object"}}
+    listed = {**TOOLS, "ttlMs": 0, "tools": [tool]}
+    lives = [life(tools__list=listed), life(server__discover=bare)]
+    mortal = Mortal(*(lives if first else reversed(lives)))
+    async with Client(mortal, restart=RestartPolicy(initial_delay=3)) as client:
+        assert len((await client.list_tools()).tools) == first
+        await mortal.die()
+        assert len((await client.list_tools()).tools) == (not first)
+
+
 async def test_what_fails_at_first_is_not_tried_again(autojump_clock, life):
     mortal = Mortal(ConnectionLost("command not found"))
     with pytest.raises(ConnectionLost, match="command not found"):

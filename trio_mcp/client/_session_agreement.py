@@ -284,6 +284,17 @@ class AgreedSession(LivingSession):
         said = self.server_capabilities
         return self._is_assumed or (said is not None and getattr(said, capability) is not None)
 
+    async def offers(self, capability: str) -> bool:
+        """Tell whether it is worth asking the server for something: see `may_offer`.
+
+        While a server is being started again, it waits for the next one, which may offer
+        something else. Of a connection that is lost for good it is true: asking tells why.
+        """
+        link = self._require_link()
+        if link.mends:
+            await link.wait_usable(f"Asking for {capability}", self._read_timeout_seconds)
+        return self.may_offer(capability) or link.lost
+
     # Any message
 
     async def send_request(
