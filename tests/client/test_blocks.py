@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import gc
+import re
 import sys
 
 import pytest
@@ -10,6 +13,8 @@ import trio
 
 from trio_mcp.client import Client, ClientSession, ClientSessionGroup
 from trio_mcp.mcpserver import MCPServer
+from trio_mcp.server import Server
+from trio_mcp.testing import open_client, open_session
 from trio_mcp.transports import StdioServerParameters, open_memory_channel_pair, stdio_client
 
 WAITING = StdioServerParameters(command=sys.executable, args=["-c", "input()"])
@@ -142,3 +147,103 @@ async def test_what_the_body_raises_leaves_as_it_is(server):
     with pytest.raises(KeyError, match="mine"):
         async with Client(server):
             raise KeyError("mine")
+
+
+# Entered by hand, and never left
+
+
+async def abandoned(block, then=None):
+    await block.__aenter__()
+    del block
+    gc.collect()
+    await trio.sleep(0.01)
+    gc.collect()
+    await trio_still_works()
+    if then is not None:
+        raise then
+
+
+@pytest.mark.case("C013")
+@pytest.mark.parametrize("name", [*BLOCKS, "open_client", "open_session"])
+@pytest.mark.parametrize("then", [None, KeyError("mine")], ids=["returns", "raises"])
+def test_a_block_that_is_let_go_is_not_collected_and_told_once(name, then, server, caplog):
+    make = {**BLOCKS, "open_client": open_client, "open_session": open_session}[name]
+
+    async def main():
+        await abandoned(make(server), then)
+
+    with pytest.raises(RuntimeError, match=r"^Nursery stack corrupted") as caught:
+        trio.run(main)
+    assert caught.value.__context__ is then
+    [record] = caplog.records
+    assert re.match(
+        rf"Task '.*main' has ended without leaving what it entered: {name}\b.* Use `async with`",
+        record.message,
+    )
+
+
+@pytest.mark.case("C013")
+def test_so_are_a_subscription_and_the_client_that_it_belongs_to(server, caplog):
+    async def main():
+        async with Client(server) as client:
+            await abandoned(client.listen(tools_list_changed=True))
+            assert len((await client.list_tools()).tools) == 1
+
+    with pytest.raises(RuntimeError, match=r"^Nursery stack corrupted"):
+        trio.run(main)
+    [record] = caplog.records
+    assert "entered: listen, Client" in record.message
+
+
+@pytest.mark.case("C013")
+def test_so_is_a_group_with_servers(server, caplog):
+    async def main():
+        group = ClientSessionGroup()
+        await group.__aenter__()
+        await group.connect_to_server(server)
+        del group
+        gc.collect()
+        await trio_still_works()
+
+    with pytest.raises(RuntimeError, match=r"^Nursery stack corrupted"):
+        trio.run(main)
+    [record] = caplog.records
+    assert "entered: ClientSessionGroup." in record.message
+
+
+def test_a_block_of_a_task_that_has_ended_harms_no_other_task(server, caplog):
+    async def main():
+        with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="^Nursery stack corrupted")):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(abandoned, Client(server))
+        await trio_still_works()
+        async with Client(server) as client:
+            await client.list_tools()
+
+    trio.run(main)
+    [record] = caplog.records
+    assert "abandoned' has ended without leaving what it entered: Client" in record.message
+
+
+@pytest.mark.parametrize("name", [*BLOCKS, "open_client"])
+def test_a_block_outside_of_trio_says_that_it_needs_it(name, server):
+    block = {**BLOCKS, "open_client": open_client}[name](server)
+
+    async def main():
+        async with block:
+            pass
+
+    with pytest.raises(RuntimeError, match=rf"^{name} needs Trio, .*`trio\.run\(main\)`"):
+        asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("name", "serve"),
+    [
+        ("Server.run", lambda: Server("me").run(open_memory_channel_pair()[0])),
+        ("stdio_server", lambda: MCPServer("me").run_stdio_async()),
+    ],
+)
+def test_so_does_a_server(name, serve):
+    with pytest.raises(RuntimeError, match=rf"^{name} needs Trio, .*`trio\.run\(main\)`"):
+        asyncio.run(serve())

@@ -184,6 +184,40 @@ async def test_a_callback_knows_which_server_asks_and_for_what(mode):
     assert told == [("asker", "7"), ("url", "Pay.", url)]
 
 
+@BOTH_ERAS
+async def test_an_answer_to_a_url_has_no_content(mode, caplog):
+    got = []
+
+    async def elicit(context, params):
+        return ElicitResult(action="accept", content={"card": "4711"})
+
+    asked = ElicitRequestURLParams(message="Pay.", url="https://example.com/pay")
+    server = asking_server(ElicitRequest(params=asked), got)
+    async with Client(server, mode=mode, elicitation_callback=elicit) as client:
+        await client.call_tool("x")
+    assert got == [ElicitResult(action="accept")]
+    assert "The answer to a URL elicitation has no content" in caplog.text
+    assert "4711" not in caplog.text
+
+
+async def test_a_server_takes_no_content_with_a_url(monkeypatch):
+    got = []
+    mcp = MCPServer()
+
+    @mcp.tool()
+    async def pay(ctx: Context) -> None:
+        got.append(await ctx.session.elicit_url("Pay.", "https://example.com/pay", "e-1"))
+
+    async def elicit(context, params):
+        return ElicitResult(action="accept", content={"card": "4711"})
+
+    # A client that sends what its callback gave.
+    monkeypatch.setattr("trio_mcp.client._serving.with_defaults", lambda params, answer: answer)
+    async with Client(mcp, mode="legacy", elicitation_callback=elicit) as client:
+        await client.call_tool("pay")
+    assert got == [ElicitResult(action="accept")]
+
+
 # Forms
 
 

@@ -173,6 +173,10 @@ async def test_waiting_for_a_restart_is_within_the_timeout(autojump_clock, life)
         await mortal.die()
         with pytest.raises(RequestTimeout, match="was not back within 5 s"):
             await client.call_tool("x", read_timeout_seconds=5)
+        with pytest.raises(RequestTimeout, match="was not back within 4 s"):
+            await client.session.call_tool("x", max_total_timeout=4)
+        with pytest.raises(RequestTimeout, match="no answer within 3 s in all"):
+            await client.call_tool("x", read_timeout_seconds=5, max_total_timeout=3)
         with trio.move_on_after(1) as scope:
             await client.call_tool("x")
         assert scope.cancelled_caught
@@ -257,6 +261,19 @@ async def test_output_schemas_of_the_dead_program_refuse_no_result_of_the_new_on
             await client.session.validate_tool_result(
                 "x", changed.evolve(structured_content={"degrees": 3})
             )
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_what_the_next_server_announces_is_listed(autojump_clock, life, discovery, first):
+    bare = {**discovery, "capabilities": {}}
+    tool = {"name": "x", "inputSchema": {"type": "object"}}
+    listed = {**TOOLS, "ttlMs": 0, "tools": [tool]}
+    lives = [life(tools__list=listed), life(server__discover=bare)]
+    mortal = Mortal(*(lives if first else reversed(lives)))
+    async with Client(mortal, restart=RestartPolicy(initial_delay=3)) as client:
+        assert len((await client.list_tools()).tools) == first
+        await mortal.die()
+        assert len((await client.list_tools()).tools) == (not first)
 
 
 async def test_what_fails_at_first_is_not_tried_again(autojump_clock, life):

@@ -16,6 +16,7 @@ from trio_mcp.mcpserver import (
     InvalidUriTemplate,
     MCPServer,
     Prompt,
+    ResourceSecurity,
     ResourceTemplate,
     TextResource,
     Tool,
@@ -155,16 +156,30 @@ def test_a_template_that_does_not_fit_its_function_is_refused() -> None:
 
 
 @pytest.mark.req("R-278")
-@pytest.mark.parametrize("uri", ["notes", "notes/{name}", "no scheme://x", "{x y}://"])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "notes",
+        "notes/{name}",
+        "no scheme://x",
+        "{x y}://",
+        "{a}",
+        "{a}/{b}",
+        "a{b}",
+        "{/a}",
+        "+a:b",
+    ],
+)
 def test_a_resource_without_a_scheme_is_refused(uri: str) -> None:
     with pytest.raises(ValueError):
         MCPServer().resource(uri)(lambda **names: "")
 
 
-def test_a_template_may_leave_its_scheme_to_a_variable() -> None:
+@pytest.mark.parametrize("template", ["{scheme}://x", "x{scheme}:y", "{+scheme}", "x{+scheme}"])
+def test_a_template_may_leave_its_scheme_to_a_variable(template: str) -> None:
     mcp = MCPServer()
 
-    @mcp.resource("{scheme}://x")
+    @mcp.resource(template, security=ResourceSecurity(exempt_params={"scheme"}))
     def any_scheme(scheme: str) -> str: ...
 
     assert len(trio.run(mcp.list_resource_templates)) == 1

@@ -355,6 +355,16 @@ async def test_the_web_is_read_by_the_type_of_its_answer(web: None) -> None:
     assert await HttpResource(uri="a://b", url="http://x/data").read() == b"\x00"
 
 
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "ftp://x/y", "x/y", "", "http:///y", "https:", "http://x/a b"]
+)
+def test_only_what_is_on_the_web_is_fetched_from_it(url: str) -> None:
+    with pytest.raises(ValueError, match=r"expected one of http or https|which no URI does"):
+        HttpResource(uri="a://b", url=url)
+    with pytest.raises(TypeError, match="url: expected str, got int"):
+        HttpResource(uri="a://b", url=5)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("path", ["moved", "none"])
 async def test_what_is_not_found_or_elsewhere_is_an_error(web: None, path: str) -> None:
     with pytest.raises(httpx.HTTPStatusError):

@@ -6,7 +6,7 @@ import dataclasses
 import datetime as dt
 import enum
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
 import pydantic
@@ -22,6 +22,10 @@ from trio_mcp.types._revisions import LATEST_MODERN
 class Model(pydantic.BaseModel):
     a: int
     b: str | None = None
+
+
+class Listing(pydantic.RootModel[list[int]]):
+    pass
 
 
 @dataclasses.dataclass
@@ -57,6 +61,12 @@ class Color(enum.Enum):
         (dict, {"a": 1}),
         (dict[str, int], {"a": 1}),
         (dict[str, Any], {"a": [None, 1.5, {"é": "x"}]}),
+        (dict[int, int], {1: 2}),
+        (dict[uuid.UUID, int], {uuid.UUID(int=0): 2}),
+        (dict[Literal["a"], int], {"a": 2}),
+        (Annotated[dict[int, str], "doc"], {1: "x"}),
+        (Mapping[int, int], {1: 2}),
+        (dict[int, int] | None, {1: 2}),
         (list, [1, "a", None, [2, 3], Model(a=1)]),
         (Any, {"a": 1}),
         (Model, Model(a=1)),
@@ -88,6 +98,22 @@ def test_content_is_the_same_where_only_we_have_a_schema(hint: Any, value: Any) 
     ours, theirs, _, _ = both(hint, value)
     assert ours["content"] == theirs["content"]
     assert "structuredContent" not in theirs
+
+
+@pytest.mark.case("C062")
+@pytest.mark.parametrize(
+    ("hint", "value", "structured"),
+    [
+        # An object, which they wrap.
+        (Mapping[str, int], {"a": 1}, {"a": 1}),
+        # No object, which they do not wrap.
+        (Listing, Listing([1]), {"result": [1]}),
+    ],
+)
+def test_what_is_wrapped_otherwise(hint: Any, value: Any, structured: Any) -> None:
+    ours, theirs, _, _ = both(hint, value)
+    assert ours["structuredContent"] == structured != theirs["structuredContent"]
+    assert ours["content"] == theirs["content"]
 
 
 def test_the_text_of_a_dict_for_a_model_shows_the_defaults_too() -> None:

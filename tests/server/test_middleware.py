@@ -170,7 +170,7 @@ async def test_one_that_is_no_async_function_is_named(middleware, name, caplog):
     async with Client(server) as client:
         server.middleware.append(middleware)
         with pytest.raises(MCPError) as caught:
-            await client.list_tools()
+            await send(client, "com.example/unknown")
         assert caught.value.code == -32603
     assert f"middleware {name}: expected an async function, got one that returned dict" in (
         caplog.text

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from trio_mcp.server import Server
+from trio_mcp.server import InitializationOptions, Server
+from trio_mcp.types import ServerCapabilities
 
 
 async def handler(_ctx: Any, _params: Any) -> None: ...
@@ -22,6 +23,7 @@ async def handler(_ctx: Any, _params: Any) -> None: ...
         ({"title": 5}, "title: expected str, got int"),
         ({"title": "\ud800"}, "title: the text holds a lone surrogate"),
         ({"instructions": 5}, "instructions: expected str, got int"),
+        ({"instructions": "\ud800"}, "instructions: the text holds a lone surrogate"),
         ({"icons": 5}, "icons: expected list, got int"),
         ({"cache_hints": []}, "cache_hints: expected a dict of CacheHint by method, got list"),
         ({"lifespan": None}, "lifespan: expected a function, got NoneType"),
@@ -36,6 +38,27 @@ async def handler(_ctx: Any, _params: Any) -> None: ...
 def test_options_of_a_server(options: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}"):
         Server(**{"name": "x", **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"server_name": 5}, "server_name: expected str, got int"),
+        ({"server_version": None}, "server_version: expected str, got NoneType"),
+        ({"server_name": "\ud800"}, "name: the text holds a lone surrogate"),
+        ({"instructions": "\ud800"}, "instructions: the text holds a lone surrogate"),
+        ({"instructions": 5}, "instructions: expected str, got int"),
+    ],
+)
+def test_initialization_options(options: dict[str, Any], message: str) -> None:
+    fine: dict[str, Any] = {
+        "server_name": "x",
+        "server_version": "1",
+        "capabilities": ServerCapabilities(),
+    }
+    assert InitializationOptions(**fine).server_info.name == "x"
+    with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}"):
+        InitializationOptions(**{**fine, **options})
 
 
 @pytest.mark.parametrize(

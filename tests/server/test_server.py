@@ -390,6 +390,30 @@ async def test_codes_that_a_modern_client_does_not_know_are_not_sent_to_it(autoj
     assert "ask by an InputRequiredResult" in record.exc_text
 
 
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18"])
+async def test_the_error_that_asks_for_a_url_is_sent_where_it_exists(caplog, version):
+    async def handler(ctx, params):
+        wanted = ElicitRequestURLParams(message="m", url="https://x", elicitation_id="e")
+        raise UrlElicitationRequiredError([wanted])
+
+    near, far = open_memory_channel_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(Server("me", on_call_tool=handler).run, far)
+        hello = {
+            "protocolVersion": version,
+            "capabilities": {},
+            "clientInfo": {"name": "old", "version": "1"},
+        }
+        await near.send([JSONRPCRequest(id=1, method="initialize", params=hello)])
+        (welcome,) = await near.receive()
+        assert welcome.result["protocolVersion"] == version
+        await near.send([JSONRPCRequest(id=2, method="tools/call", params={"name": "pay"})])
+        (refused,) = await near.receive()
+        assert refused.error.code == -32603
+        nursery.cancel_scope.cancel()
+    assert f"the error -32042 does not exist in revision {version}" in caplog.text
+
+
 @pytest.mark.parametrize("raised", [ToolError("text to show"), ResourceError("text to show")])
 async def test_errors_made_to_be_shown_show_their_text(autojump_clock, raised):
     async def handler(ctx, params):

@@ -15,6 +15,8 @@ from weakref import WeakKeyDictionary
 
 import trio
 
+from ._open_blocks import ADVICE, entering_task, keep, let_go
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
@@ -33,22 +35,33 @@ class GuardedBlock(AbstractAsyncContextManager[T], Generic[T]):
     is still open inside Trio has no question to ask: there the block is left, the scope is
     without effect from then on, and the error is raised after that.
 
+    What is open is never garbage collected: see `_open_blocks`.
+
     Args:
       what: The name of the block, for the error.
       inner: The block.
 
     """
 
-    __slots__ = ("_inner", "_innermost", "_is_overdue", "_nurseries", "_task", "_what")
+    __slots__ = (
+        "_inner",
+        "_innermost",
+        "_is_abandoned",
+        "_is_overdue",
+        "_nurseries",
+        "_task",
+        "what",
+    )
 
     def __init__(self, what: str, inner: AbstractAsyncContextManager[T]) -> None:
-        self._what = what
+        self.what = what
         self._inner = inner
         self._task: trio.lowlevel.Task | None = None
         self._nurseries: list[trio.Nursery] = []
         # Opened last and closed first: Trio itself tells when it is not the innermost one.
         self._innermost = trio.CancelScope()
         self._is_overdue = False
+        self._is_abandoned = False
 
     @property
     def is_open(self) -> bool:
@@ -56,8 +69,15 @@ class GuardedBlock(AbstractAsyncContextManager[T], Generic[T]):
         return self._task is not None
 
     async def __aenter__(self) -> T:
+        """Enter the block.
+
+        Raises:
+          RuntimeError: if this is no task of Trio's.
+
+        """
+        task = entering_task(self.what)
         value = await self._inner.__aenter__()
-        task = trio.lowlevel.current_task()
+        keep(task, self)
         self._task, self._nurseries = task, list(task.child_nurseries)
         self._innermost.__enter__()
         return value
@@ -77,6 +97,8 @@ class GuardedBlock(AbstractAsyncContextManager[T], Generic[T]):
         if self._task is None and self._is_overdue:
             await trio.lowlevel.checkpoint()  # noqa: ASYNC102 - there is nothing left to do
             return None
+        if self._is_abandoned and self.is_open:
+            return await self.leave(exc_type, exc_val, exc_tb)  # noqa: ASYNC102 - as below
         task = self._check()
         suppressed = await self.leave(  # noqa: ASYNC102 - the block inside bounds its own leaving
             exc_type, exc_val, exc_tb
@@ -92,31 +114,41 @@ class GuardedBlock(AbstractAsyncContextManager[T], Generic[T]):
         exc_tb: TracebackType | None,
     ) -> bool | None:
         """Leave the block, which is the innermost one of this task."""
+        assert self._task is not None
+        let_go(self._task, self)
         self._task, self._nurseries = None, []
         misnested = self._leave_innermost()
         suppressed = await self._inner.__aexit__(exc_type, exc_val, exc_tb)
         if misnested is not None:
             raise RuntimeError(
-                f"{self._what} was left while a cancel scope that was entered later is still "
-                f"open. {_ADVICE}"
+                f"{self.what} was left while a cancel scope that was entered later is still "
+                f"open. {ADVICE}"
             ) from misnested
         return suppressed
 
+    def abandon(self) -> None:
+        """See `OpenBlock.abandon`."""
+        self._is_abandoned = True
+
+    async def finish(self) -> None:
+        """See `OpenBlock.finish`."""
+        await self.leave(None, None, None)
+
     def _check(self) -> trio.lowlevel.Task:
         if self._task is None:
-            raise RuntimeError(f"{self._what} is not open")
+            raise RuntimeError(f"{self.what} is not open")
         task = trio.lowlevel.current_task()
         if task is not self._task:
             raise RuntimeError(
-                f"{self._what} was entered in task {self._task.name!r} and cannot be left in "
-                f"task {task.name!r}. {_ADVICE}"
+                f"{self.what} was entered in task {self._task.name!r} and cannot be left in "
+                f"task {task.name!r}. {ADVICE}"
             )
         if not self.is_innermost_in(task):
             self._is_overdue = True
             _OVERDUE.setdefault(task, []).append(self)
             raise RuntimeError(
-                f"{self._what} cannot be left while a block that was entered later is still "
-                f"open. {_ADVICE}"
+                f"{self.what} cannot be left while a block that was entered later is still "
+                f"open. {ADVICE}"
             )
         return task
 
@@ -125,6 +157,8 @@ class GuardedBlock(AbstractAsyncContextManager[T], Generic[T]):
         return list(task.child_nurseries) == self._nurseries
 
     def _leave_innermost(self) -> RuntimeError | None:
+        if self._is_abandoned:
+            return None
         try:
             self._innermost.__exit__(None, None, None)
         except RuntimeError as exc:
@@ -148,12 +182,6 @@ def _next_overdue(task: trio.lowlevel.Task) -> GuardedBlock[Any] | None:
             waiting.remove(block)
             return block
     return None
-
-
-_ADVICE: Final = (
-    "Leave blocks in the task that entered them, the last one first; a client that is opened "
-    "and closed in different tasks is what trio_mcp.client.connect() is for"
-)
 
 
 def guarded_block(

@@ -27,7 +27,7 @@ class CallOptions:
           request that cannot be written ends after ``max_total_timeout``.
       reset_timeout_on_progress: Let each progress report start the timeout anew.
       max_total_timeout: Seconds from the call on after which even progress no longer helps;
-          ten times the timeout when None.
+          ten times the timeout when None. A limit by itself, too, without a timeout.
       may_cancel: Whether the peer may be told of a cancellation (`initialize`: no).
       headers: What to mirror in HTTP headers: by name, the text of each value.
       on_notification: For a request whose answer is the end of a stream of notifications:
@@ -46,6 +46,19 @@ class CallOptions:
     headers: Mapping[str, str] | None = None
     on_notification: Callable[[str, JsonObject], None] | None = None
     on_late_result: Callable[[JsonObject], None] | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the request has a time limit."""
+        return self.timeout is not None or self.max_total_timeout is not None
+
+    @property
+    def first_limit(self) -> float | None:
+        """Seconds in which it must be possible to send the request; None for no limit."""
+        timeout, longest = self.timeout, self.max_total_timeout
+        if timeout is None or longest is None:
+            return longest if timeout is None else timeout
+        return min(timeout, longest)
 
 
 NO_OPTIONS: Final = CallOptions()
@@ -73,7 +86,7 @@ class Link(ABC):
         Raises:
           MCPError: if the peer answered with an error.
           ConnectionLost: if the connection ended before the answer.
-          RequestTimeout: if ``options.timeout`` passed.
+          RequestTimeout: if ``options.timeout`` or ``options.max_total_timeout`` passed.
           TypeError, ValueError: if it holds what JSON cannot say; the message has the path.
 
         Cancellation:

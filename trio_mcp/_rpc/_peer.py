@@ -155,14 +155,15 @@ class Peer(Link):
         if not options.is_limited:
             call.outgoing = self._outbox.put(request, None, call.not_written)
             return await self._wait(call)
-        with trio.CancelScope() as scope:
-            call.limit = TimeLimit(options, scope)
-            call.limit.arm()
-            call.outgoing = self._outbox.put(request, call.limit.start, call.not_written)
+        scope = trio.CancelScope()
+        call.limit = limit = TimeLimit(options, scope)
+        with scope:
+            limit.arm()
+            call.outgoing = self._outbox.put(request, limit.start, call.not_written)
             return await self._wait(call)
         if options.on_late_result is not None:
             self._calls.open(call.id, LateCall(call.id, method, options))
-        raise call.limit.passed(method)
+        raise limit.passed(method)
 
     async def _wait(self, call: Call) -> JsonObject:
         try:

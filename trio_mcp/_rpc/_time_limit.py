@@ -1,14 +1,21 @@
-"""``read_timeout_seconds``: a limit that progress may push forward, up to a hard maximum."""
+"""The limits of a call: one that progress may push forward, and one for all of it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import math
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 import trio
 
+from trio_mcp.errors import RequestTimeout
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from ._link import CallOptions
+
+T = TypeVar("T")
 
 MAX_TIMEOUT_FACTOR: Final = 10
 """How many times its timeout a call may last when progress keeps pushing the limit forward and
@@ -21,19 +28,20 @@ class TimeLimit:
 
     _options: CallOptions
     _scope: trio.CancelScope
-    _latest: float = 0.0
+    _longest: float = math.inf
+    _latest: float = math.inf
 
     def arm(self) -> None:
         """The call begins: from now it may take the longest time, sent or not.
 
         A peer that does not read keeps a request from being sent for ever.
         """
-        timeout = self._options.timeout
-        if timeout is None:
-            return
         longest = self._options.max_total_timeout
         if longest is None:
-            longest = timeout * MAX_TIMEOUT_FACTOR
+            if self._options.timeout is None:
+                return
+            longest = self._options.timeout * MAX_TIMEOUT_FACTOR
+        self._longest = longest
         self._scope.deadline = self._latest = trio.current_time() + longest
 
     def start(self) -> None:
@@ -44,6 +52,33 @@ class TimeLimit:
 
     def progressed(self) -> None:
         """A report came: start anew, if the caller wants that, but never past the maximum."""
+        if self._options.reset_timeout_on_progress:
+            self.start()
+
+    def passed(self, method: str) -> RequestTimeout:
+        """Say which of the limits it was that passed."""
         timeout = self._options.timeout
-        if timeout is not None and self._options.reset_timeout_on_progress and self._latest:
-            self._scope.deadline = min(trio.current_time() + timeout, self._latest)
+        if timeout is None or self._scope.deadline >= self._latest:
+            return out_of_time(method, self._longest)
+        return RequestTimeout(f"{method}: no answer within {timeout:g} s")
+
+
+def out_of_time(method: str, seconds: float) -> RequestTimeout:
+    """Say that the time for all of a call has passed."""
+    return RequestTimeout(f"{method}: no answer within {seconds:g} s in all")
+
+
+async def within(
+    seconds: float | None, method: str, call: Callable[[], Coroutine[Any, Any, T]]
+) -> T:
+    """Make a call of several requests, in a time for all of them; None for no limit.
+
+    Raises:
+      RequestTimeout: if the time passed.
+
+    """
+    if seconds is None:
+        return await call()
+    with trio.move_on_after(seconds):
+        return await call()
+    raise out_of_time(method, seconds)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
+import trio
 
 from trio_mcp._checks import check_text
 from trio_mcp._deprecation import deprecated
+from trio_mcp._rpc._time_limit import within
 from trio_mcp.errors import MCPDeprecationWarning, MCPError
 from trio_mcp.types import INVALID_PARAMS, CallToolResult, InputRequiredResult
+from trio_mcp.types._methods import METHODS
 
-from ._arguments import check_cached
+from ._arguments import check_cached, check_timeout
 from ._client_life import LivingClient
 from ._input_rounds import complete_input, repeatable
 from ._pages import Pages, pages_of
@@ -50,6 +53,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT")
+
+# Who has a list announces a capability; and what the list is called in its result.
+_LISTS: Final = {
+    "tools/list": ("tools", "tools"),
+    "resources/list": ("resources", "resources"),
+    "resources/templates/list": ("resources", "resource_templates"),
+    "prompts/list": ("prompts", "prompts"),
+}
 
 
 @attrs.define(eq=False)
@@ -101,7 +112,11 @@ class Client(LivingClient):
         meta: RequestParamsMeta | None = None,
         cache_mode: CacheMode = "use",
     ) -> ListToolsResult:
-        """Ask for one page of the server's tools; `iter_tools` goes through all of them."""
+        """Ask for one page of the server's tools; `iter_tools` goes through all of them.
+
+        A server that has not announced tools is not asked: it has none. The same holds for
+        resources, their templates and prompts; the session below asks in any case.
+        """
         session = self.session
         result = await self._list("tools/list", session.list_tools, cursor, meta, cache_mode)
         # A kept list says what results have to look like, too.
@@ -127,7 +142,10 @@ class Client(LivingClient):
     ) -> CallToolResult:
         """Have the server run a tool, and wait for its result.
 
-        See `ClientSession.call_tool` for what each argument does.
+        See `ClientSession.call_tool` for what each argument does. What a modern server asks
+        before it can answer makes rounds of one call: ``read_timeout_seconds`` holds for each
+        round, without the time that a callback takes for its answer, and ``max_total_timeout``
+        for all of them, with that time.
 
         Returns:
           The result. A tool that failed by itself returns too, with ``is_error`` set.
@@ -161,12 +179,18 @@ class Client(LivingClient):
                 max_total_timeout=max_total_timeout,
             )
         )
-        result = await send(input_responses, request_state)
-        if isinstance(result, InputRequiredResult):
-            result = await complete_input(session, result, send, self.input_required_max_rounds)
-        if isinstance(result, CallToolResult):
-            return result
-        return await session.resolve_claimed(result, name, read_timeout_seconds)
+
+        async def call() -> CallToolResult:
+            result = await send(input_responses, request_state)
+            if isinstance(result, InputRequiredResult):
+                rounds = self.input_required_max_rounds
+                result = await complete_input(session, result, send, rounds)
+            if isinstance(result, CallToolResult):
+                return result
+            return await session.resolve_claimed(result, name, read_timeout_seconds)
+
+        check_timeout("max_total_timeout", max_total_timeout)
+        return await within(max_total_timeout, "tools/call", call)
 
     # Resources
 
@@ -338,7 +362,7 @@ class Client(LivingClient):
         if cursor is not None:
             check_text("cursor", cursor)
         check_cached(meta, cache_mode)
-        ask = partial(verb, params=_page(cursor, meta))
+        ask = partial(self._ask_list, method, verb, _page(cursor, meta))
         params = {} if cursor is None else {"cursor": cursor}
         try:
             return await self._through_cache(method, params, cache_mode, meta, ask)
@@ -347,6 +371,17 @@ class Client(LivingClient):
                 # Caching: a cursor that is no longer good makes every page of its list stale.
                 self._cache.forget_pages(method)
             raise
+
+    async def _ask_list(
+        self, method: str, verb: Callable[..., Awaitable[ResultT]], params: Any
+    ) -> ResultT:
+        capability, items = _LISTS[method]
+        if await self.session.offers(capability):
+            return await verb(params=params)
+        # What a server did not announce it has none of, and is not asked for.
+        await trio.lowlevel.checkpoint()
+        empty: ResultT = METHODS[method].result_type()(**{items: []})
+        return empty
 
     async def _through_cache(
         self,

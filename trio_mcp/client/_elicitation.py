@@ -20,9 +20,16 @@ def with_defaults(
 ) -> ElicitResult | ErrorData:
     """Fill an accepted form's missing fields with the defaults that its schema names.
 
+    Where the user was sent to a URL, nothing that the callback adds is told to the server.
+
     An answer that does not fit the form is logged, without what the user wrote, and left to the
     server to refuse: it is the one that knows what it asked for.
     """
+    if params.mode == "url" and isinstance(answer, ElicitResult) and answer.content is not None:
+        logger.warning(
+            "The answer to a URL elicitation has no content; what was given is not sent"
+        )
+        return answer.evolve(content=None)
     schema: Any = getattr(params, "requested_schema", None)
     if not isinstance(answer, ElicitResult) or answer.action != "accept" or schema is None:
         return answer

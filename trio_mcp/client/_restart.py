@@ -158,7 +158,7 @@ class MendingLink(Link):
         self, method: str, params: JsonObject | None, options: CallOptions = NO_OPTIONS
     ) -> JsonObject:
         """See `Link.request`. Where there is no server at the moment, it waits for the next."""
-        link = self._usable(method) or await self._wait_usable(method, options.timeout)
+        link = self._usable(method) or await self._wait_usable(method, options.first_limit)
         return await link.request(method, params, options)
 
     async def notify(self, method: str, params: JsonObject | None = None) -> None:

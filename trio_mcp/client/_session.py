@@ -211,7 +211,8 @@ class ClientSession(OlderSession):
           allow_claimed: Return the result of an extension instead of refusing it.
           reset_timeout_on_progress: Let progress start the timeout anew.
           max_total_timeout: Seconds from the call on after which progress no longer helps,
-              and a server that does not read is given up; ten times the timeout when None.
+              and a server that does not read is given up; ten times the timeout when None. It
+              is a limit also where there is no timeout.
 
         Returns:
           The result. A tool that failed by itself returns too, with ``is_error`` set.

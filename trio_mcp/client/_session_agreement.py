@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
+import trio
 
 from trio_mcp._checks import (
     check_callable,
@@ -40,7 +41,7 @@ from ._session_life import LivingSession
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trio_mcp._rpc._link import ProgressFn
+    from trio_mcp._rpc._link import Link, ProgressFn
     from trio_mcp.types import (
         ClientCapabilities,
         ClientNotification,
@@ -284,6 +285,17 @@ class AgreedSession(LivingSession):
         said = self.server_capabilities
         return self._is_assumed or (said is not None and getattr(said, capability) is not None)
 
+    async def offers(self, capability: str) -> bool:
+        """Tell whether it is worth asking the server for something: see `may_offer`.
+
+        While a server is being started again, it waits for the next one, which may offer
+        something else. Of a connection that is lost for good it is true: asking tells why.
+        """
+        link = self._require_link()
+        if link.mends:
+            await link.wait_usable(f"Asking for {capability}", self._read_timeout_seconds)
+        return self.may_offer(capability) or link.lost
+
     # Any message
 
     async def send_request(
@@ -398,7 +410,7 @@ class AgreedSession(LivingSession):
             options = CallOptions(timeout=self._read_timeout_seconds)
         if link.mends:
             # The next server may speak another revision.
-            await link.wait_usable(method, options.timeout)
+            options = await _once_usable(link, method, options)
         if self._envelope is not None:
             params["_meta"] = {**(given or {}), **self._envelope}
         elif given:
@@ -435,3 +447,13 @@ class AgreedSession(LivingSession):
         if self._revision is None:
             raise RuntimeError(NOT_AGREED)
         return self._revision
+
+
+async def _once_usable(link: Link, method: str, options: CallOptions) -> CallOptions:
+    """Wait for a connection that mends, at the expense of the time for all of the call."""
+    began = trio.current_time()
+    await link.wait_usable(method, options.first_limit)
+    if options.max_total_timeout is None:
+        return options
+    left = options.max_total_timeout - (trio.current_time() - began)
+    return attrs.evolve(options, max_total_timeout=max(left, 0.0))

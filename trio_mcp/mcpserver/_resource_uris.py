@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from typing import Final
+from urllib.parse import urlsplit
 
 from trio_mcp._checks import check_text
 
-# RFC 3986 section 3.1. Templates may leave the scheme, or its end, to a variable.
+# RFC 3986 section 3.1. Templates may leave the scheme to a variable; its end only to one that
+# keeps reserved characters ("{+x}"), since others write the colon as "%3A".
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_TEMPLATE_START: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*)?(?::|\{)")
+_TEMPLATE_START: Final = re.compile(r"(?=[A-Za-z{])(?:[A-Za-z0-9+.-]|\{(?!\+)[^{}]*\})*(?::|\{\+)")
 
 # What no URI holds (RFC 3986 section 2). Other characters beyond ASCII are let through, since
 # clients send such URIs back as they were listed.
@@ -30,6 +32,21 @@ def check_uri(uri: str) -> None:
             f"The resource URI {uri!r} has no scheme; write something like 'notes://{uri}'"
         )
     _check_characters(uri)
+
+
+def check_web_address(url: str) -> None:
+    """Make sure that a string is the URL of something on the web.
+
+    Raises:
+      TypeError: if it is no string.
+      ValueError: with the reason why it is none.
+
+    """
+    check_text("url", url)
+    _check_characters(url)
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"url: expected one of http or https with a host, got {url!r:.80}")
 
 
 def check_uri_template(template: str) -> None:

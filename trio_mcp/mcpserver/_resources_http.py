@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from ._resource_contents import JSON, is_textual
+from ._resource_uris import check_web_address
 from ._resources import Resource
 
 
@@ -16,9 +17,16 @@ class HttpResource(Resource):
       url: Where it is. Redirects are not followed, so that a client learns nothing of other
         places that this server can reach.
 
+    Raises:
+      ValueError: if the URL is not one of http or https.
+
     """
 
     url: str
+
+    def __attrs_post_init__(self) -> None:
+        check_web_address(self.url)
+        super().__attrs_post_init__()
 
     def guess_mime_type(self) -> str:
         return JSON

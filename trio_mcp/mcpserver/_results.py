@@ -9,6 +9,7 @@ an attrs class, dataclass, TypedDict,     its own schema: the result is that obj
 NamedTuple, pydantic model, msgspec
 struct, annotated class, dict[str, …]
 int, str, list[…], a union, an Enum, …    ``{"result": …}``, in every revision
+dict[int, …], any keys but ``str``        the same, as in `mcp`
 content blocks, Image, Audio, File        nothing: they are for the model alone
 none, Any, dict, list, a class without    nothing
 a schema
@@ -323,7 +324,7 @@ class _Planner:
             logger.info("%s has no structured output: %s", self.signature.name, exc)
             return None
         name = self.signature.title
-        if shape.takes_only("object"):
+        if shape.takes_only("object") and not self._has_other_keys(hint):
             schema = walker.document(shape.schema)
             if "title" not in schema:
                 schema = {**schema, "title": f"{name}DictOutput"}
@@ -335,6 +336,20 @@ class _Planner:
             "required": ["result"],
         }
         return ResultPlan(self.signature.name, walker.document(wrapped), wraps=True, shape=shape)
+
+    def _has_other_keys(self, hint: Any) -> bool:
+        """Tell whether a hint is of a mapping whose keys become strings in JSON alone."""
+        hint = _without_metadata(hint)
+        origin = get_origin(hint)
+        if not _is_class(origin, abc.Mapping) or typing.is_typeddict(origin):
+            return False
+        return self._evaluated(get_args(hint)[0]) is not str
+
+
+def _without_metadata(hint: Any) -> Any:
+    while get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    return hint
 
 
 def returns_content(hint: Any) -> bool:

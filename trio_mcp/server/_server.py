@@ -9,9 +9,10 @@ import attrs
 import trio
 
 from trio_mcp._checks import check_callable, check_items, check_text
-from trio_mcp._codec import check_wire, encode
+from trio_mcp._codec import check_wire, checked_copy, encode
 from trio_mcp._rpc._channel import join_ends
 from trio_mcp._rpc._nursery import finish_within
+from trio_mcp._rpc._open_blocks import entering_task
 from trio_mcp._rpc._peer import open_peer
 from trio_mcp.types import (
     MODERN_PROTOCOL_VERSIONS,
@@ -67,6 +68,25 @@ class InitializationOptions:
     instructions: str | None = None
     website_url: str | None = None
     icons: list[Icon] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        check_text("server_name", self.server_name)
+        check_text("server_version", self.server_version)
+        check_wire(self.server_info)
+        check_wire(self.capabilities)
+        _check_instructions(self.instructions)
+
+    @property
+    def server_info(self) -> Implementation:
+        """The part that describes the server."""
+        return Implementation(
+            name=self.server_name,
+            version=self.server_version,
+            title=self.title,
+            description=self.description,
+            website_url=self.website_url,
+            icons=self.icons,
+        )
 
 
 @asynccontextmanager
@@ -139,8 +159,7 @@ class Server(ServesHttp, Generic[LifespanContextT]):
         self.website_url = website_url
         self.icons = icons
         check_wire(self.server_info)
-        if instructions is not None:
-            check_text("instructions", instructions)
+        _check_instructions(instructions)
         check_callable("lifespan", lifespan)
         if get_tool_input_schema is not None:
             check_callable("get_tool_input_schema", get_tool_input_schema)
@@ -393,11 +412,13 @@ class Server(ServesHttp, Generic[LifespanContextT]):
 
         Raises:
           TypeError: if one of the streams is no channel.
+          RuntimeError: outside of Trio.
 
         Cancellation:
           Running handlers are cancelled; the channel stays the caller's to close.
 
         """
+        entering_task("Server.run")
         channel = join_ends(read_stream, write_stream)
         async with (
             self.open(initialization_options, raise_exceptions=raise_exceptions) as serving,
@@ -425,14 +446,7 @@ async def _initialize(
     return InitializeResult(
         protocol_version=ctx.protocol_version,
         capabilities=options.capabilities,
-        server_info=Implementation(
-            name=options.server_name,
-            version=options.server_version,
-            title=options.title,
-            description=options.description,
-            website_url=options.website_url,
-            icons=options.icons,
-        ),
+        server_info=options.server_info,
         instructions=options.instructions,
     )
 
@@ -456,6 +470,12 @@ def _check_handler(method: str, params_type: Any, handler: Any) -> None:
     check_text("method", method)
     check_params_type(params_type)
     check_callable("handler", handler)
+
+
+def _check_instructions(instructions: str | None) -> None:
+    if instructions is not None:
+        check_text("instructions", instructions)
+        checked_copy(instructions, "instructions")
 
 
 def _limited_to(entry: HandlerEntry, revision: Revision) -> bool:

@@ -397,19 +397,20 @@ def _in_other_words(error: MCPError, exchange: Exchange) -> MCPError | None:
     if isinstance(error, UrlElicitationRequiredError):
         for elicitation in error.elicitations:
             check_elicitation_url(elicitation.url)
-    if exchange.accepted.revision.has_handshake:
+    revision = exchange.accepted.revision
+    if error.code == URL_ELICITATION_REQUIRED and not revision.has_url_elicitation_error:
+        raise RuntimeError(
+            f"{exchange.method}: the error {error.code} does not exist in revision {revision}"
+            + ("; ask by an InputRequiredResult" if revision.is_modern else "")
+        ) from error
+    if revision.has_handshake:
         # Until 2025-11-25 a missing resource had a code of its own (resources, error handling).
         if _tells_of_a_missing_resource(error, exchange):
             return MCPError(RESOURCE_NOT_FOUND, error.message, error.data)
         return None
-    # Both codes are history since 2026-07-28, and must not be sent any more (base, errors).
+    # As the other code, it is history since 2026-07-28, and must not be sent (base, errors).
     if error.code == RESOURCE_NOT_FOUND:
         return MCPError(INVALID_PARAMS, error.message, error.data)
-    if error.code == URL_ELICITATION_REQUIRED:
-        raise RuntimeError(
-            f"{exchange.method}: the error {error.code} does not exist in revision "
-            f"{exchange.accepted.revision}; ask by an InputRequiredResult"
-        ) from error
     return None
 
 

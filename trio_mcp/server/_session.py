@@ -378,7 +378,10 @@ class ServerSession:
 
         if self.can_send_request:
             self.require_for(request, required_by)
-        return await self.send_request(request, answer_type(request))
+        answer: InputResponse = await self.send_request(request, answer_type(request))
+        mode: object = getattr(request.params, "mode", None)
+        # "Omitted for out-of-band mode responses" (schema of ElicitResult).
+        return answer.evolve(content=None) if mode == "url" else answer
 
     def require_for(self, request: InputRequest, required_by: str = "") -> None:
         """Refuse this request unless the client declared that it can answer a question.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, ge
 import trio
 import trio.testing
 
+from trio_mcp._rpc._block import guarded_block
 from trio_mcp._rpc._peer import open_peer
 from trio_mcp.client import Client, ClientSession
 from trio_mcp.client._negotiation import negotiate
@@ -60,6 +61,7 @@ class SessionOptions(TypedDict, total=False):
     ping_interval: float | None
 
 
+@guarded_block("open_client")
 @asynccontextmanager
 async def open_client(
     server: Service, over: Road = "text", **options: Unpack[ClientOptions]
@@ -93,6 +95,7 @@ async def open_client(
         yield client
 
 
+@guarded_block("open_session")
 @asynccontextmanager
 async def open_session(
     server: Service,

@@ -24,7 +24,7 @@ from trio_mcp._rpc._link import NO_OPTIONS, CallOptions, Link
 from trio_mcp._rpc._nursery import finish_within
 from trio_mcp._rpc._pump import run_logged
 from trio_mcp._rpc._time_limit import TimeLimit
-from trio_mcp.errors import ConnectionLost, MCPError, RequestTimeout
+from trio_mcp.errors import ConnectionLost, MCPError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Generator
@@ -99,14 +99,14 @@ class DirectLink(Link):
         limit.arm()
         limit.start()
         try:
-            return await self._run(serving, exchange, options)
+            return await self._run(serving, exchange, limit)
         finally:
             exchange.close()
             self._open.close(request_id)
             if self._closed and not self._open:
                 self._idle.unpark_all()
 
-    async def _run(self, serving: Serving, exchange: Exchange, options: CallOptions) -> JsonObject:
+    async def _run(self, serving: Serving, exchange: Exchange, limit: TimeLimit) -> JsonObject:
         try:
             if not serving.accept(exchange):
                 raise method_not_found(exchange.method)
@@ -121,7 +121,7 @@ class DirectLink(Link):
             raise MCPError.from_error_data(error_for(exc, exchange)) from None
         if self._closed:
             raise _closed()
-        raise RequestTimeout(f"{exchange.method}: no answer within {options.timeout:g} s")
+        raise limit.passed(exchange.method)
 
     @property
     def lost(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVarTuple, final
 import trio
 
 from trio_mcp._codec._lines import MAX_LINE_SIZE
+from trio_mcp._rpc._open_blocks import entering_task
 from trio_mcp.transports._fd_streams import READ_SIZE, FdReceiveStream, FdSendStream
 from trio_mcp.transports._line_channel import LineChannel
 from trio_mcp.transports._standard_fds import private_duplicate, stdin_taken, stdout_taken
@@ -60,13 +61,14 @@ async def stdio_server(
       closes its side, or dies.
 
     Raises:
-      RuntimeError: if stdin or stdout already serves a session.
+      RuntimeError: if stdin or stdout already serves a session, or outside of Trio.
       OSError: if this process was started with one of them closed.
 
     Cancellation:
       Entering and leaving do not wait.
 
     """
+    entering_task("stdio_server")
     with ExitStack() as stack:
         receive_stream = _open_input(
             stack.enter_context(stdin_taken()) if stdin is None else stdin, stack
