@@ -9,7 +9,7 @@ import trio
 
 from trio_mcp.client import Client
 from trio_mcp.client._output_schema import OutputSchemas
-from trio_mcp.errors import InvalidResponse
+from trio_mcp.errors import InvalidResponse, MCPError
 from trio_mcp.mcpserver import MCPServer
 from trio_mcp.types import CallToolResult, Tool
 
@@ -81,19 +81,12 @@ async def test_the_result_of_a_tool_that_failed_is_not_checked(autojump_clock, c
         assert (await client.call_tool("weather")).is_error
 
 
-async def test_calls_list_nothing_by_themselves(autojump_clock, connect, weather):
-    server = weather(answered(BAD))
-    async with connect(server) as client:
-        assert (await client.call_tool("weather")).structured_content == BAD
-    assert "tools/list" not in server.methods
-
-
 async def test_asked_for_a_check_the_session_lists_what_it_does_not_know(
     autojump_clock, connect, weather
 ):
     server = weather(answered(BAD))
     async with connect(server) as client:
-        result = await client.call_tool("weather")
+        result = CallToolResult(content=[], structured_content=BAD)
         for _ in range(2):
             with pytest.raises(InvalidResponse, match=r"degrees\[1\]"):
                 await client.session.validate_tool_result("weather", result)
@@ -101,7 +94,17 @@ async def test_asked_for_a_check_the_session_lists_what_it_does_not_know(
         await client.session.validate_tool_result(
             "weather", CallToolResult(content=[], structured_content=GOOD)
         )
-    assert server.methods.count("tools/list") == 2
+    assert server.methods.count("tools/list") == 1
+
+
+async def test_asked_for_a_check_what_listing_raises_is_raised(autojump_clock, connect, weather):
+    server = weather(answered(BAD))
+    server.answers["tools/list"] = MCPError(-31000, "not now")
+    async with connect(server) as client:
+        with pytest.raises(MCPError, match="not now"):
+            await client.session.validate_tool_result(
+                "weather", CallToolResult(content=[], structured_content=BAD)
+            )
 
 
 async def test_the_tool_may_be_on_a_later_page(autojump_clock, connect, script, discovery):

@@ -247,15 +247,16 @@ async def test_output_schemas_of_the_dead_program_refuse_no_result_of_the_new_on
             tools__call={**DONE, "structuredContent": {"degrees": value}},
         )
 
-    mortal = Mortal(lives_with("number", 3), lives_with("string", "three"))
+    lives = lives_with("number", 3), lives_with("string", "three")
+    mortal = Mortal(*lives)
     async with Client(mortal, mode=mode, restart=NO_DELAY) as client:
         await client.list_tools()
         assert (await client.call_tool("x")).structured_content == {"degrees": 3}
         await mortal.die()
         changed = await client.call_tool("x")
         assert changed.structured_content == {"degrees": "three"}
-        # It is checked again as soon as it is listed.
-        await client.list_tools()
+        # The new one has been asked, too.
+        assert [each.methods.count("tools/list") for each in lives] == [1, 1]
         await client.session.validate_tool_result("x", changed)
         with pytest.raises(InvalidResponse, match="expected string"):
             await client.session.validate_tool_result(

@@ -178,9 +178,17 @@ def sampling_client(server, mode):
 
 @BOTH_ERAS
 @pytest.mark.req("R-397")
-@pytest.mark.parametrize("content", [{"degrees": "21"}, {}, None, [21]])
-async def test_a_tool_result_that_breaks_its_output_schema_is_not_sent(mode, content, caplog):
-    server = asking_server(continued_with(structured_content=content))
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"structured_content": {"degrees": "21"}},
+        {"structured_content": {}},
+        {"structured_content": [21]},
+        {"extra": {"structuredContent": None}},
+    ],
+)
+async def test_a_tool_result_that_breaks_its_output_schema_is_not_sent(mode, result, caplog):
+    server = asking_server(continued_with(**result))
     async with sampling_client(server, mode) as client:
         with pytest.raises(MCPError) as caught:
             await client.call_tool("weather")

@@ -7,6 +7,9 @@ import pytest
 import trio
 import trio.testing
 
+from trio_mcp.mcpserver import MCPServer
+from trio_mcp.testing import open_client
+
 
 async def until_a_minute_has_passed(passed: threading.Event) -> None:
     await trio.sleep(60)
@@ -25,6 +28,31 @@ async def test_time_stands_still_while_a_thread_works(autojump_clock, abandon):
         assert not await trio.to_thread.run_sync(work, abandon_on_cancel=abandon)
         assert trio.current_time() < 1
     assert passed.is_set()
+
+
+@pytest.mark.parametrize("road", ["direct", "memory", "text", "lines"])
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_time_stands_still_while_a_plain_function_of_a_server_works(
+    autojump_clock, road, mode
+):
+    mcp = MCPServer("plain")
+    passed = threading.Event()
+
+    @mcp.tool()
+    def work() -> bool:
+        return passed.wait(0.05)
+
+    @mcp.tool()
+    def call_back() -> None:
+        trio.from_thread.run(trio.sleep, 60)
+
+    async with open_client(mcp, road, mode=mode) as client, trio.open_nursery() as nursery:
+        nursery.start_soon(until_a_minute_has_passed, passed)
+        result = await client.call_tool("work")
+        assert result.structured_content == {"result": False}
+        began = trio.current_time()
+        await client.call_tool("call_back")
+        assert trio.current_time() - began >= 60
 
 
 async def test_the_run_does_not_poll_beside_the_thread(autojump_clock):

@@ -211,3 +211,12 @@ async def listen(client):
     with pytest.raises(SubscriptionLost):
         async with client.listen(tools_list_changed=True) as changes:
             await anext(changes)
+
+
+@every_road
+@pytest.mark.parametrize("opens", [open_client, open_session])
+@pytest.mark.parametrize("server", [5, None, MCPServer, "https://example.com/mcp"])
+async def test_what_is_no_server_is_refused(road, opens, server):
+    with pytest.raises(TypeError, match=r"^server: expected a Server or MCPServer, got "):
+        async with opens(server, road):
+            pass

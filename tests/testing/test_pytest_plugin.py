@@ -123,6 +123,8 @@ async def test_it():
 """
     )
     result.assert_outcomes(failed=1)
+    report = result.stdout.str().partition("short test summary")[0]
+    assert report.count("took more than 0.05 s") == 1
     result.stdout.fnmatch_lines(
         [
             "*took more than 0.05 s*",
@@ -246,6 +248,48 @@ async def test_it(): pass
     )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*pytest.mark.limit(seconds)*"])
+
+
+@pytest.mark.parametrize(
+    "seconds", ["'x'", "'5'", "-1", "0", "None", "float('nan')", "float('inf')", "True", "[1]"]
+)
+def test_limit_that_is_no_time_is_refused(run, seconds):
+    result = run(f"@pytest.mark.limit({seconds})\nasync def test_it(): pass")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["@pytest.mark.limit: expected a number of seconds above 0, got *"]
+    )
+
+
+@pytest.mark.parametrize("seconds", ["x", "-1", "0", "nan"])
+def test_limit_of_the_ini_file_that_is_no_time_is_refused(run, pytester, seconds):
+    pytester.makeini(INI + f"trio_mcp_limit = {seconds}\n")
+    result = run("async def test_it(): pass")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"the ini option trio_mcp_limit: expected *, got '{seconds}'"])
+
+
+def test_limit_of_a_test_that_is_not_async_is_refused(run):
+    result = run(
+        """
+@pytest.mark.limit(5)
+def test_it(): pass
+"""
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["@pytest.mark.limit is for async tests*"])
+
+
+def test_limit_of_a_module_is_for_its_async_tests(run):
+    result = run(
+        """
+pytestmark = pytest.mark.limit(0.05)
+
+def test_sync(): pass
+async def test_it(): await trio.sleep_forever()
+"""
+    )
+    result.assert_outcomes(passed=1, failed=1)
 
 
 def test_property_test_runs_each_example_under_trio(run):

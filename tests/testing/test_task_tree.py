@@ -3,6 +3,7 @@ from __future__ import annotations
 import trio
 import trio.testing
 
+from trio_mcp import Client, MCPServer
 from trio_mcp.testing._task_tree import format_task_tree
 
 
@@ -34,6 +35,23 @@ async def test_tree_shows_names_nesting_and_the_line_where_each_task_waits():
     for line in (lines[2], lines[3], lines[4]):
         assert line.endswith("in wait_for_event: await event.wait()")
     assert "in hold_two" in lines[1]
+
+
+async def test_a_call_in_memory_shows_the_line_of_its_handler():
+    mcp = MCPServer("waits")
+    event = trio.Event()
+
+    @mcp.tool()
+    async def wait() -> None:
+        await wait_for_event(event)
+
+    async with Client(mcp) as client, trio.open_nursery() as nursery:
+        nursery.start_soon(client.call_tool, "wait", name="caller")
+        await trio.testing.wait_all_tasks_blocked()
+        lines = format_task_tree(trio.lowlevel.current_task()).splitlines()
+        event.set()
+    [line] = [line for line in lines if "caller" in line]
+    assert line.endswith("in wait_for_event: await event.wait()")
 
 
 async def test_task_that_has_not_begun_has_no_position():

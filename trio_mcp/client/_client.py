@@ -118,10 +118,15 @@ class Client(LivingClient):
         resources, their templates and prompts; the session below asks in any case.
         """
         session = self.session
+        learn = session._output_schemas.learner()  # noqa: SLF001 - what was asked for before a change is old
         result = await self._list("tools/list", session.list_tools, cursor, meta, cache_mode)
         # A kept list says what results have to look like, too.
-        session.learn_tools(result.tools)
+        learn(result.tools)
         return result
+
+    async def _ask_tool_page(self, cursor: str | None) -> tuple[Sequence[Tool], str | None]:
+        page = await self.list_tools(cursor=cursor)
+        return page.tools, page.next_cursor
 
     def iter_tools(self) -> Pages[Tool]:
         """Go through all tools: ``async for tool in client.iter_tools()``."""
@@ -154,8 +159,8 @@ class Client(LivingClient):
           MCPError: if the server answered with an error.
           ConnectionLost: if the connection ended before the answer.
           RequestTimeout: if the time passed.
-          InvalidResponse: if the tool was listed with an output schema that the result does
-              not fit.
+          InvalidResponse: if the tool is listed with an output schema that the result does
+              not fit. The tools are listed for that where they were not, once.
           TypeError: if the arguments are no JSON.
           Exception: what an extension's resolver raised.
 

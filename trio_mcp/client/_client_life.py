@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         LoggingLevel,
         SamplingCapability,
         ServerCapabilities,
+        Tool,
     )
 
     from ._callbacks import (
@@ -190,12 +191,16 @@ class LivingClient:
         )
         if self._cache is not None:
             session.on_notification(self._cache.notified)
+            session.ask_tool_page = self._ask_tool_page
         async with session:
             await self._negotiate(session, self._verdict or self.mode)
             self._remember(session)
             if mending is not None:
                 mending.establish()
             yield session
+
+    async def _ask_tool_page(self, cursor: str | None) -> tuple[Sequence[Tool], str | None]:
+        raise NotImplementedError
 
     async def _negotiate_again(self) -> None:
         session = self.session

@@ -6,12 +6,12 @@ import hashlib
 import logging
 from typing import TYPE_CHECKING, Final
 
-from trio_mcp._codec._json import dumps
+from trio_mcp._codec._json import dumps, loads
 from trio_mcp.errors import InvalidResponse
 from trio_mcp.types._base import has_structured_content
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from trio_mcp._codec._schema import Validator
     from trio_mcp.types import CallToolResult, Tool
@@ -28,38 +28,76 @@ class OutputSchemas:
 
     A schema is compiled when its tool is called for the first time, and kept by its digest:
     a list that comes again costs nothing. Schemas of a peer never become code.
+
+    Attributes:
+      version: Another number whenever all that was learned is forgotten.
+
     """
 
-    __slots__ = ("_compiled", "_last_page", "_listed", "_ready")
+    __slots__ = ("_compiled", "_has_all", "_last_page", "_listed", "_ready", "version")
 
     def __init__(self) -> None:
-        # None: listed, without a schema.
-        self._listed: dict[str, JsonObject | None] = {}
+        self.version = 0
+        # As JSON, since the user may change the lists that they get. None: without a schema.
+        self._listed: dict[str, bytes | None] = {}
+        self._has_all = False
         # None: the schema cannot be decided, and what comes is not checked.
         self._ready: dict[str, Validator | None] = {}
         self._compiled: dict[bytes, Validator | None] = {}
         self._last_page: Sequence[Tool] | None = None
+
+    def learner(self) -> Callable[[Sequence[Tool]], None]:
+        """Make what takes note of tools that are asked for from now on.
+
+        It does so only while they are in force: what was asked for before a change may be old.
+        """
+        version = self.version
+
+        def learn(tools: Sequence[Tool]) -> None:
+            if self.version == version:
+                self.learn(tools)
+
+        return learn
 
     def learn(self, tools: Sequence[Tool]) -> None:
         """Take note of a page of tools."""
         if tools is self._last_page:
             return
         self._last_page = tools
-        self._listed.update([(tool.name, tool.output_schema) for tool in tools])
-        self._ready.clear()
+        for tool in tools:
+            schema = None if tool.output_schema is None else dumps(tool.output_schema)
+            if self._listed.get(tool.name, schema) != schema:
+                self._ready.pop(tool.name, None)
+            self._listed[tool.name] = schema
+
+    def learned_all(self, version: int) -> None:
+        """Take note that every tool there is has been learned since then."""
+        self._has_all = self.version == version
 
     def forget(self) -> None:
-        """Know of no tool any more: another server has taken over, or the same one anew.
+        """Know of no tool any more: the list has changed, or there is another server.
 
         What was compiled stays, since it is found by its digest.
         """
+        self.version += 1
         self._listed.clear()
+        self._has_all = False
         self._ready.clear()
         self._last_page = None
 
+    def notified(self, method: str, params: JsonObject) -> None:
+        """Take note of a notification, before anybody else sees it."""
+        del params
+        if method == "notifications/tools/list_changed":
+            self.forget()
+
     def knows(self, name: str) -> bool:
-        """Whether a tool was listed."""
-        return name in self._listed
+        """Whether a tool was listed, or all that there are."""
+        return self._has_all or name in self._listed
+
+    def should_know(self, name: str, result: CallToolResult) -> bool:
+        """Whether a result has something to check, and nobody knows how."""
+        return not self.knows(name) and not result.is_error and has_structured_content(result)
 
     def check(self, name: str, result: CallToolResult) -> None:
         """Check a result, if its tool was listed with a schema. One of an error has none.
@@ -93,10 +131,10 @@ class OutputSchemas:
                 {"path": place},
             )
 
-    def _compile(self, name: str, schema: JsonObject) -> Validator | None:
-        digest = hashlib.sha256(dumps(schema)).digest()
+    def _compile(self, name: str, schema: bytes) -> Validator | None:
+        digest = hashlib.sha256(schema).digest()
         if digest not in self._compiled:
-            validator = _compiled(name, schema)
+            validator = _compiled(name, loads(schema))
             if len(self._compiled) >= MAX_KEPT:
                 self._compiled.clear()
             self._compiled[digest] = validator

@@ -39,6 +39,7 @@ from ._results import read_result, refuse_input
 from ._roads import channel_opener
 from ._serving import ClientServing
 from ._session_older import OlderSession
+from ._tool_lookup import ToolLookup, time_left
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     )
     from ._extensions import NotificationBinding, ResultClaim
     from ._session_life import OpenLink
+    from ._tool_lookup import ToolPage
 
 logger: Final = logging.getLogger("trio_mcp.client")
 
@@ -167,18 +169,25 @@ class ClientSession(OlderSession):
             ping_interval=ping_interval,
         )
         self._output_schemas = OutputSchemas()
+        self._tool_lookup = ToolLookup(self._output_schemas)
+        self.ask_tool_page: ToolPage | None = None
+        """In place of this session, what lists the tools that have to be known for a check."""
         # The program may be another one by now: what it was listed with may refuse what is right.
         self.on_reconnect(self._output_schemas.forget)
+        self.on_reconnect(self._tool_lookup.forget)
+        self.on_notification(self._output_schemas.notified)
         self._mirrors = Mirrors()
 
     # Tools
 
     async def list_tools(self, *, params: PaginatedRequestParams | None = None) -> ListToolsResult:
         """Ask for one page of the server's tools."""
+        learn = self._output_schemas.learner()
         result = await self._list("tools/list", params, ListToolsResult)
         if self._mirrors_arguments:
             result = self._mirrors.keep_usable(result)
-        self.learn_tools(result.tools)
+            self._mirrors.learn(result.tools)
+        learn(result.tools)
         return result
 
     async def call_tool(
@@ -221,8 +230,10 @@ class ClientSession(OlderSession):
           MCPError: if the server answered with an error.
           ConnectionLost: if the connection ended before the answer.
           RequestTimeout: if the time passed.
-          InvalidResponse: if the tool was listed with an output schema that the structured
-              content does not fit.
+          InvalidResponse: if the tool is listed with an output schema that the structured
+              content does not fit. The tools are listed for that, once, if nobody has listed
+              this one; where that fails, or takes longer than the call may, the result is
+              returned unchecked.
           UnexpectedClaimedResult: if an extension has to finish the call.
           TypeError: if an argument is of the wrong kind, or the arguments are no JSON;
               ``ValueError`` for numbers that are none, and for answers or a state that the
@@ -248,6 +259,7 @@ class ClientSession(OlderSession):
         )
         # For audit (tools, security considerations): the name, but not what it is called with.
         logger.debug("The tool %r is called", name)
+        began = trio.current_time()
         json = await self._send_call(params, options, meta)
         revision = self._require_revision()
         if revision.has_result_type and json.get("resultType") not in _UNCLAIMED:
@@ -258,6 +270,8 @@ class ClientSession(OlderSession):
                 raise UnexpectedClaimedResult(claimed)
         result = read_result("tools/call", json, CallToolResult, revision)
         if isinstance(result, CallToolResult):
+            if self._output_schemas.should_know(name, result):
+                return await self._check_unknown(name, result, time_left(options, began))
             self._output_schemas.check(name, result)
             return result
         return result if allow_input_required else refuse_input("tools/call", result)
@@ -320,26 +334,39 @@ class ClientSession(OlderSession):
         finished = await awaited(
             f"resolve of {claim.result_type!r}", claim.resolve(result, context)
         )
+        if self._output_schemas.should_know(tool_name, finished):
+            seconds = time_left(self._options("read_timeout_seconds", read_timeout_seconds, None))
+            return await self._check_unknown(tool_name, finished, seconds)
         self._output_schemas.check(tool_name, finished)
         return finished
+
+    async def _check_unknown(
+        self, name: str, result: CallToolResult, seconds: float
+    ) -> CallToolResult:
+        version = self._output_schemas.version
+        if self.may_offer("tools"):
+            ask_page = self.ask_tool_page or self._tools_page
+            await self._tool_lookup.try_to_make_known(name, ask_page, seconds)
+        if self._output_schemas.version == version:
+            self._output_schemas.check(name, result)
+        # Else what is listed by now says nothing of it.
+        return result
 
     async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
         """Check a result against the output schema of its tool.
 
-        `call_tool` does that by itself for tools that have been listed; this lists the tools
-        first where this one is not known.
+        `call_tool` does that by itself. The tools are listed first where this one is not known.
 
         Raises:
           InvalidResponse: if the structured content does not fit, or is missing.
+          MCPError: if the tools cannot be listed.
 
         """
         check_text("name", name)
         check_kind("result", result, CallToolResult)
         await trio.lowlevel.checkpoint()
         if not self._output_schemas.knows(name):
-            async for _ in Pages("tools/list", self._tools_page):
-                if self._output_schemas.knows(name):
-                    break
+            await self._tool_lookup.make_known(name, self.ask_tool_page or self._tools_page)
         self._output_schemas.check(name, result)
 
     async def _tools_page(self, cursor: str | None) -> tuple[list[Tool], str | None]:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, ge
 import trio
 import trio.testing
 
+from trio_mcp._checks import check_kind
 from trio_mcp._rpc._block import guarded_block
 from trio_mcp._rpc._peer import open_peer
+from trio_mcp._rpc._service import Service
 from trio_mcp.client import Client, ClientSession
 from trio_mcp.client._negotiation import negotiate
 from trio_mcp.client._roads import road_to
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from trio_mcp._rpc._channel import Channel
-    from trio_mcp._rpc._service import Service
     from trio_mcp.client import (
         ClientOptions,
         ConnectMode,
@@ -85,6 +86,7 @@ async def open_client(
 
     Raises:
       MCPError: what entering a `trio_mcp.Client` raises.
+      TypeError: if the server is none.
 
     Cancellation:
       Leaving cancels the server's handlers and waits for their clean-up.
@@ -118,6 +120,7 @@ async def open_session(
 
     Raises:
       MCPError: if the two do not agree on a revision.
+      TypeError: if the server is none.
 
     Cancellation:
       Leaving cancels the server's handlers and waits for their clean-up.
@@ -132,6 +135,7 @@ async def open_session(
 def _by(over: Road, server: Service, raise_exceptions: bool) -> Any:
     if over not in get_args(Road):
         raise ValueError(f"over is one of {', '.join(get_args(Road))}, not {over!r}")
+    check_kind("server", server, Service, "a Server or MCPServer")
     return server if over == "direct" else _serve(server, over, raise_exceptions)
 
 

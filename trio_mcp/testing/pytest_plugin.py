@@ -18,7 +18,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any
+import math
+import threading
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 import trio
@@ -79,6 +81,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         property_test.inner_test = _as_sync(property_test.inner_test, pyfuncitem)
         return None
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        _refuse_limit(pyfuncitem)
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in _fixture_names(pyfuncitem)}
     _as_sync(pyfuncitem.obj, pyfuncitem)(**arguments)
@@ -95,7 +98,11 @@ def _as_sync(test: Callable[..., Awaitable[object]], item: pytest.Function) -> C
         try:
             run_within(limit, functools.partial(test, *args, **kwargs), clock=clock)
         except LimitExceeded as exc:
-            pytest.fail(str(exc), pytrace=False)
+            report = str(exc)
+        else:
+            return
+        # Outside of the handler: what is handled there would be shown as well.
+        pytest.fail(report, pytrace=False)
 
     return run_test
 
@@ -107,10 +114,36 @@ def _fixture_names(item: pytest.Function) -> tuple[str, ...]:
 def _limit_of(item: pytest.Function) -> float:
     marker = item.get_closest_marker("limit")
     if marker is None:
-        return float(item.config.getini(LIMIT_INI))
+        return _seconds(f"the ini option {LIMIT_INI}", item.config.getini(LIMIT_INI))
     if len(marker.args) != 1 or marker.kwargs:
         pytest.fail("write @pytest.mark.limit(seconds), with one number", pytrace=False)
-    return float(marker.args[0])
+    (seconds,) = marker.args
+    if isinstance(seconds, (str, bool)):
+        _refuse_seconds("@pytest.mark.limit", seconds)
+    return _seconds("@pytest.mark.limit", seconds)
+
+
+def _seconds(where: str, given: Any) -> float:
+    try:
+        seconds = float(given)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        _refuse_seconds(where, given)
+    return seconds
+
+
+def _refuse_seconds(where: str, given: object) -> NoReturn:
+    pytest.fail(f"{where}: expected a number of seconds above 0, got {given!r}", pytrace=False)
+
+
+def _refuse_limit(item: pytest.Function) -> None:
+    # One of a class or a module is meant for the async tests there.
+    if any(marker.name == "limit" for marker in item.own_markers):
+        pytest.fail(
+            "@pytest.mark.limit is for async tests: one that is not async cannot be cancelled",
+            pytrace=False,
+        )
 
 
 def _clock_of(item: pytest.Function) -> trio.abc.Clock | None:

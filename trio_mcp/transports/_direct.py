@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import contextvars
 from contextlib import asynccontextmanager
-from types import coroutine
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 import trio
 
@@ -28,6 +27,7 @@ from trio_mcp.errors import ConnectionLost, MCPError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Generator
+    from types import FrameType
 
     from trio_mcp._rpc._service import Connection, Serving
     from trio_mcp.types._base import JsonObject
@@ -111,7 +111,7 @@ class DirectLink(Link):
             if not serving.accept(exchange):
                 raise method_not_found(exchange.method)
             with exchange.scope:
-                result = await _run_in_own_context(serving.handle(exchange))
+                result = await _InOwnContext(serving.handle(exchange))
                 if not self._closed:
                     await trio.lowlevel.cancel_shielded_checkpoint()
                     return _handed_over(result)
@@ -237,22 +237,49 @@ def _closed() -> ConnectionLost:
     return ConnectionLost("The connection was closed on this side")
 
 
-@coroutine
-def _run_in_own_context(handler: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    # Drives the handler's coroutine by hand, each step in a copy of the caller's context:
-    # context variables that it sets are its own, as in a task of its own.
-    context = contextvars.copy_context()
-    # What Trio sends in may be an exception. In a variable of this frame, which its traceback
+class _InOwnContext(Generic[T]):
+    """Awaits a handler's coroutine in the task that awaits this, in a context of its own.
+
+    Each step is made in a copy of the context: what the handler sets of context variables is its
+    own, as in a task of its own. Trio sees through it (`Task.iter_await_frames`), as it does
+    through a coroutine: what draws a task, or asks whether it waits for a thread, relies on that.
+    """
+
+    __slots__ = ("_handler", "_run")
+
+    def __init__(self, handler: Coroutine[Any, Any, T]) -> None:
+        self._handler = handler
+        self._run = contextvars.copy_context().run
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+
+    def __next__(self) -> Any:
+        return self._run(self._handler.send, None)
+
+    # What Trio sends in may hold an exception. In a variable of this frame, which its traceback
     # refers to, it would keep itself and all that the caller has.
-    given: list[Any] = []
-    try:
-        request = context.run(handler.send, None)
-        while True:
-            try:
-                given.append((yield request))
-            except BaseException as exc:  # noqa: BLE001, ASYNC103 - handed on to the handler
-                request = context.run(handler.throw, exc)
-            else:
-                request = context.run(handler.send, given.pop())
-    except StopIteration as stop:
-        return cast("T", stop.value)
+
+    def send(self, value: Any) -> Any:
+        try:
+            return self._run(self._handler.send, value)
+        finally:
+            del value
+
+    def throw(self, *exc: Any) -> Any:
+        try:
+            return self._run(self._handler.throw, *exc)
+        finally:
+            del exc
+
+    def close(self) -> None:
+        self._run(self._handler.close)
+
+    @property
+    def cr_frame(self) -> FrameType | None:
+        frame: FrameType | None = getattr(self._handler, "cr_frame", None)
+        return frame
+
+    @property
+    def cr_await(self) -> Any:
+        return getattr(self._handler, "cr_await", None)
