@@ -15,7 +15,7 @@ from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTi
 
 from ._peers import connect, connect_to_script, script_parameters
 
-CAPABILITIES: dict[str, Any] = {"tools": {}}
+CAPABILITIES: dict[str, Any] = {"tools": {}, "resources": {}}
 SCRIPT: dict[str, Any] = {
     "server/discover": [
         {

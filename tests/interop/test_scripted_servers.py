@@ -16,7 +16,7 @@ from trio_mcp.transports import StdioServerParameters, stdio_client
 
 from ._peers import connect_to_script, script_parameters, server_parameters
 
-CAPABILITIES = {"tools": {}}
+CAPABILITIES = {"tools": {}, "prompts": {}}
 INFO = {"name": "scripted", "version": "1"}
 INITIALIZED = {"protocolVersion": "ASKED", "capabilities": CAPABILITIES, "serverInfo": INFO}
 INITIALIZE = [{"result": INITIALIZED}]
