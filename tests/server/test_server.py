@@ -477,6 +477,7 @@ async def test_middleware_is_round_every_request_the_first_outermost(autojump_cl
     server = Server("me", on_call_tool=call_tool)
     server.middleware += [named("outer"), named("inner")]
     async with Client(server, mode=mode) as client:
+        await trio.testing.wait_all_tasks_blocked()
         seen.clear()
         await client.call_tool("x")
     assert seen == [
