@@ -86,16 +86,17 @@ async def test_capabilities_are_those_of_the_handlers(autojump_clock, mode):
 async def test_a_handler_added_while_it_runs_is_served(autojump_clock, mode):
     server = Server("growing")
     async with Client(server, mode=mode) as client:
+        session = client.session
         with pytest.raises(MCPError) as caught:
-            await client.list_prompts()
+            await session.list_prompts()
         assert caught.value.code == -32601
         from trio_mcp.types import PaginatedRequestParams
 
         server.add_request_handler("prompts/list", PaginatedRequestParams, list_prompts)
-        assert (await client.list_prompts()).prompts == []
+        assert (await session.list_prompts()).prompts == []
         server.remove_request_handler("prompts/list")
         with pytest.raises(MCPError):
-            await client.list_prompts()
+            await session.list_prompts()
 
 
 async def test_changes_are_announced_as_told_in_the_older_era(autojump_clock):
