@@ -64,7 +64,6 @@ def servers():
     return [load("library"), load("workshop")]
 
 
-@pytest.mark.limit(30)
 @pytest.mark.case("C020")
 def test_it_runs_as_a_program_and_nothing_runs_on():
     done = subprocess.run(

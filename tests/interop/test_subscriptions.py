@@ -116,7 +116,6 @@ def run_official_client(backend: str, mode: str) -> dict[str, Any]:
     return report
 
 
-@pytest.mark.limit(60)
 def test_the_official_client_listens_to_our_server(backend: str) -> None:
     report = run_official_client(backend, "auto")
     assert report == {
@@ -131,7 +130,6 @@ def test_the_official_client_listens_to_our_server(backend: str) -> None:
     }
 
 
-@pytest.mark.limit(60)
 @pytest.mark.req("R-597")
 def test_the_official_client_hears_our_server_in_the_older_era(backend: str) -> None:
     report = run_official_client(backend, "legacy")
@@ -143,7 +141,6 @@ def test_the_official_client_hears_our_server_in_the_older_era(backend: str) -> 
     ]
 
 
-@pytest.mark.limit(30)
 @pytest.mark.req("R-059", "R-199", "R-203", "R-206")
 def test_the_end_of_stdin_ends_subscriptions_in_good_order() -> None:
     meta = {

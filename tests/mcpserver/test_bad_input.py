@@ -281,12 +281,8 @@ async def test_listeners_that_fail_or_hang_harm_no_call(
                 await ctx.session.send_log_message("error", "hello")
             return "done"
 
-        # In memory log messages travel with their call, which waits until they are taken.
-        waits = kind == "never returns" and not as_text
         for _ in range(3):
-            with trio.move_on_after(5) as scope:
-                assert text_of(await client.call_tool("chatter")) == "done"
-            assert scope.cancelled_caught is waits
+            assert text_of(await client.call_tool("chatter")) == "done"
         await wait_all_tasks_blocked()
         assert heard
         assert text_of(await client.call_tool("calm")) == "calm"

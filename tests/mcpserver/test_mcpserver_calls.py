@@ -427,7 +427,7 @@ async def test_only_what_is_there_is_announced(mode: str) -> None:
     mcp = MCPServer()
     async with Client(mcp, mode=mode) as client:
         empty = client.server_capabilities
-        assert (await error_of(client.list_tools())).code == METHOD_NOT_FOUND
+        assert (await error_of(client.session.list_tools())).code == METHOD_NOT_FOUND
     assert (empty.tools, empty.resources, empty.prompts) == (None, None, None)
     assert (empty.completions, empty.logging) == (None, None)
 

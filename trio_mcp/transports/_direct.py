@@ -1,15 +1,16 @@
 """The road inside one process: a request runs its handler in the caller's own task.
 
-No JSON text, no queue, no second task. What crosses is copied and checked to be JSON, so
-neither side can reach into the other's objects, and a test in memory fails for what would
-fail on a wire.
+No JSON text, no queue and no second task for a request. What crosses is copied and checked to be
+JSON, so neither side can reach into the other's objects, and a test in memory fails for what
+would fail on a wire. What notifications ask of user code runs behind, as there, so that a callback
+that lags holds up no call.
 """
 
 from __future__ import annotations
 
 import contextvars
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import trio
 
@@ -20,13 +21,13 @@ from trio_mcp._rpc._answer import error_for
 from trio_mcp._rpc._calls import read_progress, run_progress_callback, with_progress_token
 from trio_mcp._rpc._exchange import NO_PARAMS, Exchange
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions, Link
-from trio_mcp._rpc._nursery import finish_within
-from trio_mcp._rpc._pump import run_logged
+from trio_mcp._rpc._nursery import finish_within, open_background_nursery
+from trio_mcp._rpc._pump import Pump
 from trio_mcp._rpc._time_limit import TimeLimit
 from trio_mcp.errors import ConnectionLost, MCPError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine, Generator
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
     from types import FrameType
 
     from trio_mcp._rpc._service import Connection, Serving
@@ -36,6 +37,14 @@ T = TypeVar("T")
 
 CLOSE_TIMEOUT: Final = 2.0
 """Seconds that closing waits for the clean-up of handlers that run in other tasks."""
+
+
+class _Side(NamedTuple):
+    """One who takes requests and notifications, and what runs the callbacks of the latter."""
+
+    serving: Serving
+    connection: Connection
+    pump: Pump
 
 
 class DirectLink(Link):
@@ -55,8 +64,8 @@ class DirectLink(Link):
     def __init__(self) -> None:
         self._open: OpenRequests[Exchange] = OpenRequests()
         self._idle = trio.lowlevel.ParkingLot()
-        self._target: tuple[Serving, Connection] | None = None
-        self._home: tuple[Serving, Connection] | None = None
+        self._target: _Side | None = None
+        self._home: _Side | None = None
         self._reverse: DirectLink | None = None
         self._closed = False
         self._ended = trio.Event()
@@ -64,8 +73,8 @@ class DirectLink(Link):
     def join(
         self,
         reverse: DirectLink,
-        target: tuple[Serving, Connection],
-        home: tuple[Serving, Connection],
+        target: _Side,
+        home: _Side,
     ) -> None:
         """Set what this direction leads to, and where reports of its requests go."""
         self._reverse, self._target, self._home = reverse, target, home
@@ -75,7 +84,7 @@ class DirectLink(Link):
     ) -> JsonObject:
         """See `Link.request`. A cancelled caller waits for the handler's clean-up."""
         await trio.lowlevel.checkpoint_if_cancelled()
-        serving, connection = self._reach(self._target)
+        serving, connection, _ = self._reach(self._target)
         check_request(method, params)
         request_id = self._open.next_id()
         if options.on_progress is not None:
@@ -134,11 +143,11 @@ class DirectLink(Link):
         return _closed()
 
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
-        """See `Link.notify`. What it asks of user code has run when this returns."""
+        """See `Link.notify`."""
         await trio.lowlevel.checkpoint()
         target = self._reach(self._target)
         check_notification(method, params)
-        await _deliver(target, method, params)
+        _deliver(target, method, params)
 
     async def _report(
         self, options: CallOptions, limit: TimeLimit, method: str, params: JsonObject | None
@@ -152,15 +161,7 @@ class DirectLink(Link):
                 limit.progressed()
                 await run_progress_callback(options.on_progress, report)
                 return
-        home = self._reach(self._home)
-        if options.on_notification is None:
-            await _deliver(home, method, params)
-            return
-        copied = _copy(params)
-        callback = home[0].notified(home[1], method, copied)
-        options.on_notification(method, copied)
-        if callback is not None:
-            await run_logged(callback)
+        _deliver(self._reach(self._home), method, params, options.on_notification)
 
     async def close(self) -> None:
         """Cancel what still runs in other tasks, and wait for its clean-up, bounded."""
@@ -173,13 +174,14 @@ class DirectLink(Link):
                 await self._idle.park()
         self._reverse = self._target = self._home = None
 
-    def _reach(self, side: tuple[Serving, Connection] | None) -> tuple[Serving, Connection]:
+    def _reach(self, side: _Side | None) -> _Side:
         if side is None or self._closed:
             raise _closed()
         return side
 
 
 @asynccontextmanager
+@trio.lowlevel.enable_ki_protection
 async def open_direct(server: Serving, client: Serving) -> AsyncGenerator[DirectLink, None]:
     """Join a server and a client of this process; yields the client's link.
 
@@ -190,27 +192,37 @@ async def open_direct(server: Serving, client: Serving) -> AsyncGenerator[Direct
     """
     forward = DirectLink()
     backward = DirectLink()
-    served = (server, server.connect(backward))
-    asking = (client, client.connect(forward))
+    served = _Side(server, server.connect(backward), Pump())
+    asking = _Side(client, client.connect(forward), Pump())
     forward.join(backward, served, asking)
     backward.join(forward, asking, served)
-    try:
-        yield forward
-    finally:
-        server.ending(served[1])
-        await forward.close()  # noqa: ASYNC102 - it shields itself, bounded
-        await backward.close()  # noqa: ASYNC102 - as above
-        server.disconnect(served[1])
-        client.disconnect(asking[1])
+    async with open_background_nursery() as nursery:
+        for side in (served, asking):
+            nursery.start_soon(side.pump.run, name="MCP notifications")
+        try:
+            yield forward
+        finally:
+            # Before the links are closed: a callback that calls is cancelled, and sees no error.
+            nursery.cancel_scope.cancel(reason="the connection was closed")
+            server.ending(served.connection)
+            await forward.close()  # noqa: ASYNC102 - it shields itself, bounded
+            await backward.close()  # noqa: ASYNC102 - as above
+            server.disconnect(served.connection)
+            client.disconnect(asking.connection)
 
 
-async def _deliver(
-    side: tuple[Serving, Connection], method: str, params: JsonObject | None
+def _deliver(
+    side: _Side,
+    method: str,
+    params: JsonObject | None,
+    also: Callable[[str, JsonObject], None] | None = None,
 ) -> None:
-    serving, connection = side
-    callback = serving.notified(connection, method, _copy(params))
+    copied = _copy(params)
+    callback = side.serving.notified(side.connection, method, copied)
+    if also is not None:
+        also(method, copied)
     if callback is not None:
-        await run_logged(callback)
+        side.pump.put(callback)
 
 
 def _handed_over(result: JsonObject) -> JsonObject:
