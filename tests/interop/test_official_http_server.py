@@ -52,7 +52,8 @@ async def test_every_feature_of_a_server(mode: str, options: dict[str, Any]) -> 
     async with (
         http_peer(**options) as url,
         Client(
-            streamable_http_client(url),
+            # The default is that of `mcp`, and too small for what is echoed here.
+            streamable_http_client(url, max_sse_event_size=None),
             mode=mode,
             logging_callback=log,
             log_level="info",
