@@ -549,6 +549,20 @@ async def test_the_lifespan_is_round_each_run() -> None:
     assert events == ["open lived", "close"]
 
 
+async def test_middleware_may_be_added_in_any_way_that_a_list_knows() -> None:
+    async def pass_on(ctx: Any, call_next: Any) -> Any:
+        return await call_next(ctx)
+
+    mcp = MCPServer()
+    ours = list(mcp.middleware)
+    mcp.middleware += [pass_on]
+    assert mcp.middleware == [*ours, pass_on]
+    mcp.middleware = [pass_on, *ours]
+    assert mcp.lowlevel_server.middleware == [pass_on, *ours]
+    with pytest.raises(TypeError):
+        mcp.middleware += [5]
+
+
 async def test_middleware_is_round_every_request() -> None:
     seen: list[str] = []
 

@@ -23,7 +23,7 @@ from ._settings import LifespanResultT, LogLevel, Settings
 from ._tools_registry import ServesTools
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from trio_mcp.server import (
@@ -248,6 +248,10 @@ class MCPServer(
     def middleware(self) -> list[ServerMiddleware]:
         """What is called round every request, the first one outermost; append to it."""
         return self._lowlevel_server.middleware
+
+    @middleware.setter
+    def middleware(self, middleware: Iterable[ServerMiddleware]) -> None:
+        self._lowlevel_server.middleware = middleware
 
     @property
     def lowlevel_server(self) -> Server[Any]:
