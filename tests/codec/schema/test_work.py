@@ -10,7 +10,7 @@ import pytest
 
 from trio_mcp._codec._schema import compile_validator
 from trio_mcp._codec._schema._pattern_cost import pattern_cost
-from trio_mcp._codec._schema._work import MAX_WORK
+from trio_mcp._codec._schema._work import MAX_DESCRIBED, MAX_WORK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -302,3 +302,39 @@ def test_what_is_no_pattern_costs_something_too(pattern: str) -> None:
 def test_most_of_the_bound_is_for_the_schema() -> None:
     # What the documents say: 30 million evaluations.
     assert MAX_WORK == 30_000_000
+
+
+SMALL: dict[str, Any] = {
+    "one": {"result": 1},
+    "texts": {f"p{n}": "ab" * 32 for n in range(32)},
+    "numbers": {f"p{n}": 2**53 - 1 for n in range(32)},
+    "names": {"x" * 10_000: None, "y": True},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("value", SMALL.values(), ids=SMALL)
+@pytest.mark.parametrize("schema", [schema for schema, _ in TOO_MUCH.values()], ids=TOO_MUCH)
+def test_a_small_value_costs_little_where_it_is_not_counted(schema: Any, value: Any) -> None:
+    work = compile_validator(schema, trusted=False)._full._work
+    assert work is not None
+    if work._may_be_small:
+        assert work._count(value) <= MAX_DESCRIBED
+
+
+def test_most_schemas_let_small_values_through_uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "result": {"type": "integer"},
+            "name": {"type": "string", "pattern": "^a+$"},
+        },
+        "required": ["result"],
+    }
+    validator = compile_validator(schema, trusted=False)
+    assert validator._full is not None
+    monkeypatch.setattr(validator._full._work, "_count", None)
+    assert not list(validator.violations({"result": 1, "name": "aa"}))
+    for other in ({"result": 2**60}, {"result": "a" * 65}, {"result": 1.5}, {"result": []}, [1]):
+        with pytest.raises(TypeError):
+            list(validator.violations(other))

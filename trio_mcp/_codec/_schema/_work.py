@@ -35,6 +35,11 @@ MAX_DESCRIBED: Final = MAX_WORK // 2
 _MAX_COMPARING: Final = 50_000_000
 # Up to here a check takes no longer than counting the value would.
 _NEGLIGIBLE: Final = 10
+# What most results are: one object of a few plain members. Counting it by level takes some 50 us,
+# so what any such value may cost at most is worked out once for each schema.
+_FEW: Final = 32
+_SHORT: Final = 64
+_PLAIN_INTEGER: Final = 2**53
 # Steps that working out the weights by level may take, once for each schema: some 0.2 s.
 _MAX_STEPS: Final = 400_000
 
@@ -97,13 +102,16 @@ class Work:
         self._lock = threading.Lock()
         self._tables: dict[Kind, _Table] = {}
         total = 0
+        of_small = 0
         for kind in KINDS:
             own = {node: each.here[kind] for node, each in weights.items() if kind in each.here}
             beneath = {
                 node: each.beneath[kind] for node, each in weights.items() if kind in each.beneath
             }
             if own or beneath:
-                total += sum(own.values()) + sum(beneath.values())
+                weight = sum(own.values()) + sum(beneath.values())
+                total += weight
+                of_small += weight * _MOST_OF_SMALL.get(kind, (_FEW + 1) ** 2)
                 levels = _by_level(costs, own, beneath)
                 self._tables[kind] = _Table(accumulate(levels) if kind == "within" else levels)
         self._max_depth = _MAX_STEPS // (costs.size * max(1, len(self._tables)))
@@ -114,6 +122,9 @@ class Work:
         # As if all of it met each place; references may do that more than once.
         has_references = any(node.dynamic or "$ref" in node.schema for node in nodes)
         self._is_negligible = total <= _NEGLIGIBLE and not has_references
+        self._may_be_small = (
+            of_small <= MAX_DESCRIBED and not has_references and not self._counts_names
+        )
 
     def of(self, value: JsonValue) -> int:
         """The most work that a check of a value may be.
@@ -123,8 +134,11 @@ class Work:
           if the schema is too big to know.
 
         """
-        if self._is_negligible:
+        if self._is_negligible or (self._may_be_small and _is_small(value)):
             return 0
+        return self._count(value)
+
+    def _count(self, value: JsonValue) -> int:
         work = 0
         numbers: list[int] = []
         compared: list[tuple[int, int | None]] = []
@@ -170,6 +184,30 @@ class Work:
                 counted["short"] = sum(short)
                 counted["square"] = sum(length**2 for length in short)
         return counted
+
+
+# How often the weight of a kind counts at most for a small value; all others no more than once
+# for each pair of its places.
+_MOST_OF_SMALL: Final[dict[Kind, int]] = {
+    "character": _FEW * _SHORT,
+    "short": _FEW * _SHORT,
+    "square": _FEW * _SHORT**2,
+}
+
+
+def _is_small(value: JsonValue) -> bool:
+    if value.__class__ is not dict or len(value) > _FEW:
+        return False
+    for member in value.values():
+        if isinstance(member, str):
+            if len(member) > _SHORT:
+                return False
+        elif isinstance(member, int):
+            if not -_PLAIN_INTEGER < member < _PLAIN_INTEGER:
+                return False
+        elif member is not None:
+            return False
+    return True
 
 
 class _Level:
