@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
 from trio_mcp._checks import check_flag, check_mapping, check_number, check_text, check_whole
 from trio_mcp.transports import StdioServerParameters
+from trio_mcp.transports.http._defaults import DEFAULT_MAX_SSE_EVENT_SIZE
 
 from ._arguments import check_options
 
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from ._connect import ClientOptions
     from ._extensions import ClientExtension
     from ._restart import RestartPolicy
-
-DEFAULT_MAX_SSE_EVENT_SIZE: Final = 1024 * 1024
-"""The same as of `streamable_http_client`, which is not to be loaded for this."""
 
 
 def _names_only(headers: dict[str, Any] | None) -> str:

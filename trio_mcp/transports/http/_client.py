@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from trio_mcp._checks import check_flag, check_mapping, check_number, check_text, check_whole
 from trio_mcp._rpc._block import guarded_block
 from trio_mcp._rpc._channel import LinkedEnds
 
 from ._client_link import open_http_link
+from ._defaults import DEFAULT_MAX_SSE_EVENT_SIZE
 from ._endpoint import CONNECT_TIMEOUT, Endpoint, check_url, make_client
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from trio_mcp._rpc._link import Link
     from trio_mcp._rpc._service import Serving
-
-DEFAULT_MAX_SSE_EVENT_SIZE: Final = 1024 * 1024
 
 
 class HttpEnds(LinkedEnds):

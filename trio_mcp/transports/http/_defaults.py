@@ -1,4 +1,4 @@
-"""What a Streamable HTTP endpoint does when nothing else is said."""
+"""What both sides of Streamable HTTP do when nothing else is said."""
 
 from __future__ import annotations
 
@@ -23,3 +23,6 @@ DEFAULT_KEEP_ALIVE_INTERVAL: Final = 15.0
 
 DEFAULT_BODY_TIMEOUT: Final = 60.0
 """Seconds for the body of a request."""
+
+DEFAULT_MAX_SSE_EVENT_SIZE: Final = 1024 * 1024
+"""Bytes of one event that a client takes; as in `mcp`."""
