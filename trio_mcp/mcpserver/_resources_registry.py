@@ -29,7 +29,7 @@ from trio_mcp.types import Resource as WireResource
 from trio_mcp.types import ResourceTemplate as WireResourceTemplate
 from trio_mcp.types._common import is_input_required
 
-from ._answers import is_answer, resource_failure, single_cause
+from ._answers import is_answer, resource_failure, single_cause, unknown_resource
 from ._path_security import ResourceSecurity, ResourceSecurityError
 from ._registry import Registry
 from ._serving_base import CallableT, ServingBase
@@ -108,7 +108,7 @@ class ServesResources(ServingBase[LifespanResultT]):
 
         """
         if not self._resources.remove(uri):
-            raise ResourceNotFoundError(f"Unknown resource: {uri}")
+            raise unknown_resource(uri)
 
     def add_resource_template(self, template: ResourceTemplate) -> None:
         """Publish a family of resources; of two with the same template the first one stays.
@@ -286,10 +286,10 @@ class ServesResources(ServingBase[LifespanResultT]):
                 params = template.matches(uri)
             except ResourceSecurityError as refused:
                 # The first match decides: a later template might be less careful.
-                raise ResourceNotFoundError(f"Unknown resource: {uri}") from refused
+                raise unknown_resource(uri) from refused
             if params is not None:
                 return await template.create_resource(uri, params, context)
-        raise ResourceNotFoundError(f"Unknown resource: {uri}")
+        raise unknown_resource(uri)
 
     # Handlers
 
