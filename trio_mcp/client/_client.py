@@ -118,9 +118,9 @@ class Client(LivingClient):
         resources, their templates and prompts; the session below asks in any case.
         """
         session = self.session
-        learn = session._output_schemas.learner()  # noqa: SLF001 - what was asked for before a change is old
+        learn = session.tools_learner()
         result = await self._list("tools/list", session.list_tools, cursor, meta, cache_mode)
-        # A kept list says what results have to look like, too.
+        # A kept list says what results have to look like, and what to repeat in headers, too.
         learn(result.tools)
         return result
 

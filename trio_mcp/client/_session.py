@@ -42,7 +42,7 @@ from ._session_older import OlderSession
 from ._tool_lookup import ToolLookup, time_left
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from trio_mcp._rpc._channel import Channel
     from trio_mcp._rpc._link import CallOptions, ProgressFn
@@ -182,11 +182,10 @@ class ClientSession(OlderSession):
 
     async def list_tools(self, *, params: PaginatedRequestParams | None = None) -> ListToolsResult:
         """Ask for one page of the server's tools."""
-        learn = self._output_schemas.learner()
+        learn = self.tools_learner()
         result = await self._list("tools/list", params, ListToolsResult)
         if self._mirrors_arguments:
             result = self._mirrors.keep_usable(result)
-            self._mirrors.learn(result.tools)
         learn(result.tools)
         return result
 
@@ -378,9 +377,22 @@ class ClientSession(OlderSession):
     def learn_tools(self, tools: Sequence[Tool]) -> None:
         """Take note of tools that were listed elsewhere, for the check of their results."""
         check_items("tools", tools, Tool, "a list of tools")
-        self._output_schemas.learn(tools)
-        if self._mirrors_arguments:
-            self._mirrors.learn(tools)
+        self.tools_learner()(tools)
+
+    def tools_learner(self) -> Callable[[Sequence[Tool]], None]:
+        """Make what takes note of tools that are asked for from now on, or found in a cache.
+
+        How results are checked is learned only while the list is in force: what was asked for
+        before a change may be old.
+        """
+        learn_schemas = self._output_schemas.learner()
+
+        def learn(tools: Sequence[Tool]) -> None:
+            learn_schemas(tools)
+            if self._mirrors_arguments:
+                self._mirrors.learn(tools)
+
+        return learn
 
     # Resources
 

@@ -17,8 +17,10 @@ import trio.testing
 
 from trio_mcp import Client
 from trio_mcp.client import (
+    CacheConfig,
     ClientSession,
     ClientSessionGroup,
+    InMemoryResponseCacheStore,
     StreamableHttpParameters,
     connect,
 )
@@ -713,6 +715,23 @@ async def test_annotated_arguments_are_mirrored():
         "mcp-param-flag": "false",
     }
     assert mirrored == [{}, everything, {}]
+
+
+async def test_a_list_out_of_a_shared_cache_says_what_to_mirror_too():
+    class Lasting(Mirroring):
+        async def tools_list(self, seen: Seen) -> None:
+            await seen.result({**TOOLS, "ttlMs": 60_000, "tools": self.lists[0]})
+
+    server = Lasting([tool("t", region=REGION)])
+    cache = CacheConfig(InMemoryResponseCacheStore(), partition="me", target_id="server")
+    async with scripted(server) as url:
+        for _ in range(2):
+            async with Client(url, cache=cache) as client:
+                await client.list_tools()
+                await client.call_tool("t", {"region": "eu"})
+    assert len(server.asked("tools/list")) == 1
+    for call in server.asked("tools/call"):
+        assert call.headers["mcp-param-region"] == "eu"
 
 
 @pytest.mark.req("R-154", "R-155")
