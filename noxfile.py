@@ -58,6 +58,20 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def interop(session: nox.Session) -> None:
+    """Run the tests against the TypeScript SDK, on a Node that is installed like the rest."""
+    session.install("-e", PACKAGE, *group("tests"), *group("interop"))
+    peers = Path(session.create_tmp())
+    for program in (ROOT / "tests/typescript/peers").iterdir():
+        shutil.copy(program, peers)
+    options = ("--no-package-lock", "--no-audit", "--no-fund")
+    session.run("npm", "install", *options, "--prefix", str(peers))
+    session.run(
+        "pytest", "tests/typescript", *session.posargs, env={"TRIO_MCP_TYPESCRIPT": str(peers)}
+    )
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
     """Run the tests, and report which lines and branches they did not reach."""
     session.install("-e", PACKAGE, *group("tests"))
