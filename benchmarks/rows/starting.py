@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -15,6 +16,12 @@ from benchmarks.timing import median
 
 if TYPE_CHECKING:
     from benchmarks.sides.side import Side
+
+
+# What is installed has its bytecode; here the first run writes it, if the rest shall be the same.
+ENVIRONMENT = {
+    name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+}
 
 
 # A new interpreter that imports what a program names, and ends; Python's own start is included.
@@ -32,7 +39,7 @@ def _import(statement: str, count: int) -> float:
     times: list[float] = []
     for _ in range(count + (count > 1)):  # the first one warms up
         start = time.perf_counter_ns()
-        subprocess.run([sys.executable, "-c", statement], cwd=ROOT, check=True)
+        subprocess.run([sys.executable, "-c", statement], cwd=ROOT, env=ENVIRONMENT, check=True)
         times.append((time.perf_counter_ns() - start) / 1e6)
     return median(times[1:] or times)
 
@@ -75,6 +82,7 @@ def _resident_after_one_call(side: Side) -> float:
     with subprocess.Popen(
         side.server_command,
         cwd=ROOT,
+        env=ENVIRONMENT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
