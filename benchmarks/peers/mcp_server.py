@@ -1,13 +1,14 @@
-"""The server of the official SDK: ``python -m benchmarks.peers.mcp_server [TOOLS]``."""
+"""The server of the official SDK: ``python -m benchmarks.peers.mcp_server [TOOLS [http]]``."""
 
 from __future__ import annotations
 
+import socket
 import sys
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
 
-from benchmarks.peers import tools
+from benchmarks.peers import over_http, tools
 
 
 def build_server(count: int = tools.OWN_TOOLS + 1) -> MCPServer:
@@ -34,5 +35,18 @@ def build_server(count: int = tools.OWN_TOOLS + 1) -> MCPServer:
     return server
 
 
+def serve_http(server: MCPServer) -> None:
+    """Serve over Streamable HTTP, as ``run("streamable-http")`` does, on a free port."""
+    import uvicorn  # noqa: PLC0415 - the server on stdio does without
+
+    listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    over_http.account_for(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp")
+    config = uvicorn.Config(server.streamable_http_app(), log_level="critical")
+    uvicorn.Server(config).run([listener])
+
+
 if __name__ == "__main__":
-    build_server(*map(int, sys.argv[1:])).run("stdio")
+    if sys.argv[2:] == ["http"]:
+        serve_http(build_server(int(sys.argv[1])))
+    else:
+        build_server(*map(int, sys.argv[1:])).run("stdio")

@@ -1,4 +1,4 @@
-"""The server of trio_mcp: ``python -m benchmarks.peers.trio_server [TOOLS]``."""
+"""The server of trio_mcp: ``python -m benchmarks.peers.trio_server [TOOLS [http]]``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 import trio
 
-from benchmarks.peers import tools
+from benchmarks.peers import over_http, tools
 from trio_mcp import Context, MCPServer
 
 
@@ -34,5 +34,21 @@ def build_server(count: int = tools.OWN_TOOLS + 1) -> MCPServer:
     return server
 
 
+async def serve_http(server: MCPServer) -> None:
+    """Serve over Streamable HTTP on a free port."""
+    from trio_mcp.transports import (  # noqa: PLC0415 - the server on stdio does without
+        ServeOptions,
+        serve_http_app,
+    )
+
+    app = server.streamable_http_app()
+    async with trio.open_nursery() as nursery:
+        serving = await nursery.start(serve_http_app, app, ServeOptions(port=0))
+        over_http.account_for(f"{serving.url}/mcp")
+
+
 if __name__ == "__main__":
-    build_server(*map(int, sys.argv[1:])).run("stdio")
+    if sys.argv[2:] == ["http"]:
+        trio.run(serve_http, build_server(int(sys.argv[1])))
+    else:
+        build_server(*map(int, sys.argv[1:])).run("stdio")

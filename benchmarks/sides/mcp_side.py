@@ -42,6 +42,9 @@ class McpSide(Side):
             async with Client(stdio_client(parameters, errlog=errlog), mode=mode) as client:
                 yield client
 
+    def connect_http(self, mode: str, url: str) -> AbstractAsyncContextManager[Any]:
+        return Client(url, mode=mode)
+
     @asynccontextmanager
     async def open_tasks(self) -> AsyncGenerator[Tasks, None]:
         tasks = _AsyncioTasks()

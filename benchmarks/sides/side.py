@@ -86,6 +86,10 @@ class Side(ABC):
         """Open a client to a server in a child process."""
 
     @abstractmethod
+    def connect_http(self, mode: str, url: str) -> AbstractAsyncContextManager[Any]:
+        """Open a client to a server over Streamable HTTP."""
+
+    @abstractmethod
     def open_tasks(self) -> AbstractAsyncContextManager[Tasks]: ...
 
     @abstractmethod

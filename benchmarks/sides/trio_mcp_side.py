@@ -39,6 +39,9 @@ class TrioMcpSide(Side):
             async with Client(stdio_client(parameters, errlog=errlog), mode=mode) as client:
                 yield client
 
+    def connect_http(self, mode: str, url: str) -> AbstractAsyncContextManager[Any]:
+        return Client(url, mode=mode)
+
     @asynccontextmanager
     async def open_tasks(self) -> AsyncGenerator[Tasks, None]:
         async with trio.open_nursery() as nursery:
