@@ -37,7 +37,7 @@ PUBLIC = [
 NAMES = [(package, name) for package in PUBLIC for name in import_module(package).__all__]
 
 HEAVY = [
-    "coredis", "cryptography", "h11", "httpcore", "httpx", "hypercorn", "joserfc",
+    "cattrs", "coredis", "cryptography", "h11", "httpcore", "httpx", "hypercorn", "joserfc",
     "jsonschema_rs", "rich", "trio_websocket", "typer", "wsproto",
 ]  # fmt: skip
 

@@ -761,6 +761,17 @@ class Marked(WireModel):
     point: Point
 
 
+@attrs.frozen
+class Shelf:
+    tools: list[types.Tool]
+    notice: types.JSONRPCNotification
+
+
+@wire_model
+class Shelved(WireModel):
+    shelf: Shelf
+
+
 def test_hooks_for_foreign_classes_are_honoured():
     converter = converter_for(LATEST_MODERN)
     converter.register_structure_hook(Point, lambda value, _: Point(int(value.removeprefix("x="))))
@@ -769,3 +780,13 @@ def test_hooks_for_foreign_classes_are_honoured():
     error = error_of(Marked, {"point": "x=a"})
     assert error.path == "params.point"
     assert error.expected == "a Point"
+
+
+def test_wire_types_in_a_foreign_class_are_read_and_written():
+    told = {"jsonrpc": "2.0", "method": "com.example/told"}
+    tool = {"name": "add", "inputSchema": {"type": "object"}}
+    given = {"shelf": {"tools": [tool], "notice": told}}
+    shelved = decode(Shelved, given, LATEST_MODERN)
+    assert shelved.shelf.tools == [types.Tool(name="add", input_schema={"type": "object"})]
+    assert shelved.shelf.notice.method == "com.example/told"
+    assert encode(shelved, LATEST_MODERN) == given

@@ -1,4 +1,4 @@
-"""Wire types to JSON values and back, one cattrs converter per revision.
+"""Wire types to JSON values and back, in the words of each revision.
 
 `encode` writes what the revision knows, in its words (see ``_downgrade``); `decode` takes
 values at their word and says where one does not fit. What a peer sends beyond its revision is
@@ -9,16 +9,15 @@ are kept, too. Only the words of 2026-07-28 that would mean something to us (``r
 Raw JSON (schemas, arguments, structured content, ``_meta``) is passed on when it is read, and
 copied and checked to be JSON when it is written.
 
-Functions for a class are made when it is first met (`_generate`). They are the hooks of the
-revision's converter, so a hook that is registered there for another type is honoured.
+Functions for a class are made when it is first met (`_generate`). Classes of users that are no
+wire types, as attributes of those that an extension brings, go through a cattrs converter of
+the revision, which is made for the first of them; hooks that are registered there are honoured.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
-
-import cattrs
 
 from trio_mcp.types._base import JsonObject, JsonValue, WireModel
 from trio_mcp.types._revisions import KNOWN_REVISIONS, Revision
@@ -48,6 +47,8 @@ from ._unions import TAGGED, by_tag, members_of, selector_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import cattrs
 
 __all__ = ["converter_for", "decode", "encode"]
 
@@ -134,14 +135,34 @@ class _Speller:
 
     def __init__(self, revision: Revision) -> None:
         self.revision = revision
+        self.decoders = _DECODERS[revision.position]
         self.encoders = _ENCODERS[revision.position]
-        self.converter = cattrs.Converter(detailed_validation=True)
-        self.converter.register_structure_hook_factory(_is_wire_type, self._make_decoder)
-        self.converter.register_unstructure_hook_factory(_is_wire_type, self._make_encoder)
-        self.converter.register_structure_hook_func(_MESSAGES.__contains__, _decode_message)
-        self.converter.register_unstructure_hook_func(_MESSAGES.__contains__, message_to_json)
+
+    @cached_property
+    def converter(self) -> cattrs.Converter:
+        """For classes that are no wire types, and the wire types inside them."""
+        import cattrs  # noqa: PLC0415 - few programs have such a class
+
+        converter = cattrs.Converter(detailed_validation=True)
+        converter.register_structure_hook_factory(_is_wire_type, self._structure_hook)
+        converter.register_unstructure_hook_factory(_is_wire_type, self.class_encoder)
+        converter.register_structure_hook_func(_MESSAGES.__contains__, _decode_message)
+        converter.register_unstructure_hook_func(_MESSAGES.__contains__, message_to_json)
+        return converter
 
     # Decoding.
+
+    def class_decoder(self, cls: Any) -> Hook:
+        """Return the function that reads objects of a wire type."""
+        hook = self.decoders.get(cls)
+        if hook is None:
+            hook = make_decoder(cls, fields_of(cls), self.revision, self.decoder)
+            self.decoders[cls] = hook
+        return hook
+
+    def _structure_hook(self, cls: Any) -> Callable[[Any, Any], Any]:
+        read = self.class_decoder(cls)
+        return lambda value, _cls: read(value)
 
     def decoder(self, shape: Shape, where: str) -> Hook:
         """Make the function that reads one shape."""
@@ -165,11 +186,11 @@ class _Speller:
         loaded = shape.load()
         if not isinstance(loaded, type):
             return self.decoder(shape_of(loaded), where)
-        hook: Any = self.converter.get_structure_hook(loaded)
         if _is_wire_type(loaded):
-            made: Hook = hook
-            return made
-        return foreign_decoder(hook, loaded)
+            return self.class_decoder(loaded)
+        if loaded in _MESSAGES:
+            return foreign_decoder(_decode_message, loaded)
+        return foreign_decoder(self.converter.get_structure_hook(loaded), loaded)
 
     def _choice_decoder(self, shape: Choice, where: str) -> Hook:
         lists = [each for each in shape.of if isinstance(each, Items)]
@@ -224,19 +245,20 @@ class _Speller:
 
         return decode_tagged
 
-    def _make_decoder(self, cls: Any) -> Any:
-        return make_decoder(cls, fields_of(cls), self.revision, self.decoder)
-
     # Encoding.
 
     def class_encoder(self, cls: type) -> Hook:
         """Return the function that writes objects of a class."""
         hook = self.encoders.get(cls)
         if hook is None:
-            hook = self.encoders[cls] = self.converter.get_unstructure_hook(cls)
+            hook = self.encoders[cls] = self._make_encoder(cls)
         return hook
 
-    def _make_encoder(self, cls: Any) -> Any:
+    def _make_encoder(self, cls: Any) -> Hook:
+        if cls in _MESSAGES:
+            return message_to_json
+        if not _is_wire_type(cls):
+            return self.converter.get_unstructure_hook(cls)
         write = make_encoder(cls, fields_of(cls), self.revision, self.encoder)
         revision = self.revision
         downgrade = downgrade_for(cls, revision)

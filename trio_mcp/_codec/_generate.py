@@ -106,7 +106,7 @@ def _lazily(source: _Source, name: str, make: Callable[[], Hook]) -> None:
 
 def make_decoder(cls: Any, fields: list[Field], revision: Revision, make_hook: HookMaker) -> Hook:
     """Make the function from JSON to an object of this class."""
-    source = _Source("def decode(v, _=None):")
+    source = _Source("def decode(v):")
     readable = [each for each in fields if _is_read(each, revision)]
     source.names.update(
         new=object.__new__,
