@@ -238,10 +238,10 @@ def test_the_text_of_an_object_is_indented() -> None:
 @pytest.mark.parametrize(
     "hint",
     [
-        Any, object, dict, list, tuple, set, Bare, complex, Iterator[int], NoReturn, typing.Never,
+        Any, object, dict, list, tuple, set, Iterator, Sequence, Mapping, Bare, complex, NoReturn, typing.Never,
         TextContent, Image, Audio, File, ResourceLink, EmbeddedResource, ImageContent,
         AudioContent, list[Image], list[TextContent | Image], tuple[Image, str],
-        Sequence[Image], Optional[Image], Image | str, Annotated[Image, "A picture."],
+        Sequence[Image], Iterator[Image], Optional[Image], Image | str, Annotated[Image, "A picture."],
         CallToolResult, InputRequiredResult, dict[str, Image],
     ],
 )  # fmt: skip

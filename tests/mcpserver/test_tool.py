@@ -7,6 +7,7 @@ import pytest
 
 from trio_mcp.errors import InvalidSignature
 from trio_mcp.mcpserver._context import Context
+from trio_mcp.mcpserver._prompts import Prompt
 from trio_mcp.mcpserver._resolve import Resolve
 from trio_mcp.mcpserver._tool import Tool, is_context
 from trio_mcp.types import Icon, ToolAnnotations
@@ -14,7 +15,7 @@ from trio_mcp.types import Tool as WireTool
 from trio_mcp.types._revisions import KNOWN_REVISIONS, LATEST_MODERN
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
 
 def add(a: int, b: int) -> int:
@@ -155,25 +156,23 @@ def test_the_context_parameter_can_be_named() -> None:
     assert list(tool.parameters["properties"]) == ["a"]
 
 
-def _generator() -> Iterator[int]:
-    yield 1
-
-
 async def _async_generator() -> AsyncIterator[int]:
     yield 1
 
 
 class _CallableGenerator:
-    def __call__(self) -> Iterator[int]:
+    async def __call__(self) -> AsyncIterator[int]:
         yield 1
 
 
 @pytest.mark.parametrize(
-    "fn", [_generator, _async_generator, _CallableGenerator(), functools.partial(_generator)]
+    "fn", [_async_generator, _CallableGenerator(), functools.partial(_async_generator)]
 )
-def test_generators_are_refused(fn: Any) -> None:
-    with pytest.raises(InvalidSignature, match="a tool returns one result"):
+def test_async_generators_are_refused(fn: Any) -> None:
+    with pytest.raises(InvalidSignature, match="cannot be an async generator; return a list"):
         Tool.from_function(fn)
+    with pytest.raises(InvalidSignature, match="cannot be an async generator; return a list"):
+        Prompt.from_function(fn)
 
 
 def test_a_timeout_cannot_stop_what_blocks_the_event_loop() -> None:

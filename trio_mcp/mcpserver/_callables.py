@@ -6,6 +6,8 @@ import functools
 import inspect
 from typing import Any
 
+from trio_mcp.errors import InvalidSignature
+
 from ._docstring import leave_out_params
 
 
@@ -40,3 +42,20 @@ def callable_description(fn: Any) -> str:
     except (TypeError, ValueError):
         return docstring
     return leave_out_params(docstring, names)
+
+
+def refuse_async_generator(fn: Any, name: str) -> None:
+    """Refuse a function whose result would never be there as a whole.
+
+    Raises:
+      InvalidSignature: if it is an async generator function.
+
+    """
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    call = fn if inspect.isroutine(fn) else getattr(fn.__class__, "__call__", fn)  # noqa: B004
+    if inspect.isasyncgenfunction(call):
+        raise InvalidSignature(
+            f"{name}: there is one result, which is sent as a whole, and so it cannot be an "
+            "async generator; return a list"
+        )

@@ -67,7 +67,7 @@ class ServesCompletions(ServingBase[LifespanResultT]):
                 self._check_completable(params)
                 arguments = (params.ref, params.argument, params.context)
                 try:
-                    found = await self.workers.call(fn, *arguments)
+                    found = await self.workers.call_to_the_end(fn, *arguments)
                     return CompleteResult(completion=_completion_of(found))
                 except Exception as exc:
                     if is_answer(exc):

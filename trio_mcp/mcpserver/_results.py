@@ -63,6 +63,9 @@ from trio_mcp.types import (
 from trio_mcp.types._base import has_structured_content
 
 from ._hints import HintError, UnknownName, Walker, to_json
+from ._hints._containers import ARRAYS, ARRAYS_OF_RESULTS, CONTAINERS
+from ._hints._errors import show
+from ._hints._to_json import is_unread, read_items
 from ._media import Audio, File, Image
 
 if TYPE_CHECKING:
@@ -79,9 +82,11 @@ logger = logging.getLogger(__name__)
 
 _BLOCKS: Final = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
 _MEDIA: Final = (Image, Audio, File)
-_SEQUENCES: Final = (list, tuple, abc.Sequence)
 # These say nothing of what is in them.
-_VAGUE: Final = (Any, object, dict, list, tuple, set, frozenset)
+_VAGUE: Final = (Any, object, *CONTAINERS, *ARRAYS_OF_RESULTS)
+# Of these, content blocks are sent one by one.
+_LISTINGS: Final = (tuple, *ARRAYS, *ARRAYS_OF_RESULTS)
+_NEVER_SENT: Final = (abc.AsyncIterable, abc.AsyncIterator, abc.AsyncGenerator)
 
 
 class ResultError(ValueError):
@@ -96,6 +101,7 @@ class ResultPlan:
       output_schema: The published schema, or None without structured content.
       shape: Of the result, or None without structured content.
       wraps: The result is the member ``result`` of the structured content.
+      reads_once: There may be iterators in a result, so that it is read only once.
 
     """
 
@@ -103,6 +109,7 @@ class ResultPlan:
     output_schema: JsonObject | None = None
     wraps: bool = False
     shape: Shape | None = None
+    reads_once: bool = False
     _validator: Validator | None = attrs.field(default=None, init=False)
 
     @property
@@ -123,19 +130,30 @@ class ResultPlan:
         Raises:
           ResultError: if the value does not fit the published schema, or has no JSON form.
           OSError: if a file of an `Image`, `Audio` or `File` cannot be read.
+          ReadError: if an iterator raised a TypeError or ValueError; any other exception of it
+            comes as it is.
 
         """
         if isinstance(value, CallToolResult):
             return self._checked(value)
         if isinstance(value, InputRequiredResult):
             return value
+        value = self.read(value)
         if self.shape is None:
             return CallToolResult(content=to_content(value))
-        structured = self._structured(value)
+        structured: Any = self._structured(value)
         # The text of an object is that of its JSON; of a list, one block for each item.
         content: list[ContentBlock]
-        content = to_content(value) if self.wraps else [TextContent(text=indented(structured))]
+        if self.wraps:
+            content = to_content(structured["result"] if self.reads_once else value)
+        else:
+            content = [TextContent(text=indented(structured))]
         return CallToolResult(content=content, structured_content=structured)
+
+    def read(self, value: Any) -> Any:
+        """Make a list of what can only be iterated; anything else is returned as it is."""
+        as_array = self.shape is not None and "array" in self.shape.types
+        return read_items(value) if is_unread(value, as_array=as_array) else value
 
     def _structured(self, value: Any) -> JsonValue:
         assert self.shape is not None
@@ -164,20 +182,23 @@ class ResultPlan:
         return result
 
 
-def plan_result(signature: Signature, structured_output: bool | None) -> ResultPlan:
+def plan_result(
+    signature: Signature, structured_output: bool | None, *, is_async: bool = False
+) -> ResultPlan:
     """Decide how results are made, by the hint of the result.
 
     Args:
       signature: Of the function.
       structured_output: True to insist on structured content, False for none.
+      is_async: What the function returns has been awaited.
 
     Raises:
-      InvalidSignature: if structured content was asked for and cannot be, or the hint holds
-          a `CallToolResult` in a union.
+      InvalidSignature: if structured content was asked for and cannot be, the hint holds
+          a `CallToolResult` in a union, or no value of it could be a result.
       UnknownName: if the hint cannot be evaluated.
 
     """
-    return _Planner(signature, structured_output).plan()
+    return _Planner(signature, structured_output, is_async).plan()
 
 
 def to_content(value: Any) -> list[ContentBlock]:
@@ -255,13 +276,15 @@ def reads_files(value: Any) -> bool:
 class _Planner:
     signature: Signature
     structured_output: bool | None
+    is_async: bool
 
     def plan(self) -> ResultPlan:
         hint = self._hint()
         unstructured = ResultPlan(self.signature.name)
         if hint is inspect.Signature.empty:
             return unstructured
-        hint = self._data(hint)
+        hint = self._data(self._awaited(hint))
+        self._refuse_endless(hint)
         if hint is NoReturn or hint is typing.Never:
             return unstructured
         is_result, model = _of_call_tool_result(hint)
@@ -295,6 +318,26 @@ class _Planner:
             return self.signature.scope.evaluate(hint)
         return hint
 
+    def _awaited(self, hint: Any) -> Any:
+        """Take off what awaiting does: a plain function may hand on the coroutine of another."""
+        cls = get_origin(hint) or hint
+        if not _is_class(cls, abc.Awaitable):
+            return hint
+        if self.is_async:
+            raise self._refused(hint, "an async function returns what its caller has awaited")
+        given = get_args(hint)
+        return self._evaluated(given[-1]) if given else Any
+
+    def _refuse_endless(self, hint: Any) -> None:
+        for each in get_args(hint) if _is_union(hint) else (hint,):
+            if (get_origin(each) or each) in _NEVER_SENT:
+                raise self._refused(each, "a result is sent as a whole; return a list")
+
+    def _refused(self, hint: Any, reason: str) -> InvalidSignature:
+        return InvalidSignature(
+            f"{self.signature.name}: the result with the hint {show(hint)}: {reason}"
+        )
+
     def _data(self, hint: Any) -> Any:
         """Take out of a union what is no data: a question to the client instead of a result."""
         if not _is_union(hint):
@@ -323,19 +366,25 @@ class _Planner:
                 ) from exc
             logger.info("%s has no structured output: %s", self.signature.name, exc)
             return None
+        schema, wraps = self._schema(hint, shape, walker)
+        return ResultPlan(
+            self.signature.name, schema, wraps, shape, reads_once=walker.holds_iterators
+        )
+
+    def _schema(self, hint: Any, shape: Shape, walker: Walker) -> tuple[JsonObject, bool]:
         name = self.signature.title
         if shape.takes_only("object") and not self._has_other_keys(hint):
             schema = walker.document(shape.schema)
             if "title" not in schema:
                 schema = {**schema, "title": f"{name}DictOutput"}
-            return ResultPlan(self.signature.name, schema, wraps=False, shape=shape)
+            return schema, False
         wrapped: JsonObject = {
             "type": "object",
             "title": f"{name}Output",
             "properties": {"result": shape.schema},
             "required": ["result"],
         }
-        return ResultPlan(self.signature.name, walker.document(wrapped), wraps=True, shape=shape)
+        return walker.document(wrapped), True
 
     def _has_other_keys(self, hint: Any) -> bool:
         """Tell whether a hint is of a mapping whose keys become strings in JSON alone."""
@@ -343,7 +392,8 @@ class _Planner:
         origin = get_origin(hint)
         if not _is_class(origin, abc.Mapping) or typing.is_typeddict(origin):
             return False
-        return self._evaluated(get_args(hint)[0]) is not str
+        given = get_args(hint)
+        return bool(given) and self._evaluated(given[0]) is not str
 
 
 def _without_metadata(hint: Any) -> Any:
@@ -359,7 +409,7 @@ def returns_content(hint: Any) -> bool:
         return isinstance(hint, type) and issubclass(hint, (*_BLOCKS, *_MEDIA))
     if origin is Annotated:
         return returns_content(get_args(hint)[0])
-    if _is_union(hint) or origin in _SEQUENCES:
+    if _is_union(hint) or origin in _LISTINGS:
         return any(returns_content(each) for each in get_args(hint))
     return False
 

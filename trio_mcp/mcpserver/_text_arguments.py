@@ -11,7 +11,7 @@ from trio_mcp._checks import check_callable, check_text
 from trio_mcp._codec import JsonError, loads
 from trio_mcp.errors import InvalidSignature
 
-from ._callables import callable_docstring, callable_name
+from ._callables import callable_docstring, callable_name, refuse_async_generator
 from ._hints import Scope, UnknownName, is_still_running
 from ._signature import (
     find_context_parameter,
@@ -134,7 +134,7 @@ class TextFunction:
             return await self._call_resolved(self._resolvers, kwargs, context, fail)
         if self.context_kwarg is not None:
             kwargs = {**kwargs, self.context_kwarg: context}
-        return await context.workers.call(self.fn, **kwargs)
+        return await context.workers.call_to_the_end(self.fn, **kwargs)
 
     async def _call_resolved(
         self,
@@ -146,7 +146,7 @@ class TextFunction:
         from ._resolution import call_resolved  # noqa: PLC0415 - loads what servers can ask
 
         async def call(filled_in: dict[str, Any]) -> Any:
-            return await context.workers.call(self.fn, **filled_in)
+            return await context.workers.call_to_the_end(self.fn, **filled_in)
 
         return await call_resolved(resolvers, call, kwargs, self.context_kwarg, context, fail)
 
@@ -157,6 +157,7 @@ def name_of(fn: Callable[..., Any], name: str | None) -> str:
     Raises:
       TypeError: if it is no function, or the name is none.
       ValueError: if it has none.
+      InvalidSignature: if it is an async generator function.
 
     """
     check_callable("fn", fn)
@@ -165,6 +166,7 @@ def name_of(fn: Callable[..., Any], name: str | None) -> str:
     found = name or callable_name(fn)
     if found == "<lambda>":
         raise ValueError("A lambda has no name of its own: pass name=")
+    refuse_async_generator(fn, found)
     return found
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from typing import TYPE_CHECKING, Any, get_origin
 
 import attrs
-import trio
 
 from trio_mcp._checks import check_callable, is_async_callable
 from trio_mcp._codec._check import check_wire
@@ -27,11 +24,16 @@ from trio_mcp.types import Tool as WireTool
 from trio_mcp.types._base import is_object
 
 from ._answers import single_cause
-from ._callables import callable_description, callable_docstring, callable_name
+from ._callables import (
+    callable_description,
+    callable_docstring,
+    callable_name,
+    refuse_async_generator,
+)
 from ._context import Context
-from ._hints import Scope, UnknownName, is_still_running
+from ._hints import ReadError, Scope, UnknownName, is_still_running
 from ._option_checks import check_tool_options
-from ._results import ResultError, ResultPlan, plan_result, reads_files
+from ._results import ResultError, ResultPlan, plan_result
 from ._signature import (
     ArgumentsError,
     Signature,
@@ -39,10 +41,13 @@ from ._signature import (
     read_signature,
     read_signature_for,
 )
+from ._tool_call import ToolCall
 from ._tool_name import warn_about_tool_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import trio
 
     from trio_mcp._codec._schema import Validator
     from trio_mcp.types import Icon, ToolAnnotations
@@ -172,7 +177,7 @@ class Tool:
         tool_name = name or callable_name(fn)
         if tool_name == "<lambda>":
             raise ValueError("A lambda has no name of its own: pass name=")
-        _refuse_generators(fn, tool_name)
+        refuse_async_generator(fn, tool_name)
         if description is None:
             # Without a schema made from the hints, nothing else tells of the arguments.
             describe = callable_description if input_schema is None else callable_docstring
@@ -315,70 +320,24 @@ class Tool:
 
         """
         plan = self._plan or self._read()
+        call = ToolCall(self, plan.results if convert_result else None, limiter)
         try:
             kwargs = plan.signature.prepare(arguments)
-            context_kwarg = plan.signature.context_kwarg
             if plan.resolvers is not None:
-                value = await self._call_resolved(plan, kwargs, context, limiter)
-            else:
-                if context_kwarg is not None:
-                    kwargs = {**kwargs, context_kwarg: context}
-                if self.is_async and self.timeout is None:
-                    value = await self.fn(**kwargs)
-                else:
-                    value = await self._call(kwargs, limiter)
-            if not convert_result:
-                return value
-            if plan.results.output_schema is None and reads_files(value):
-                return await trio.to_thread.run_sync(
-                    plan.results.convert, value, abandon_on_cancel=True, limiter=limiter
+                return await call.run_resolved(
+                    plan.resolvers, kwargs, plan.signature.context_kwarg, context
                 )
-            return plan.results.convert(value)
+            context_kwarg = plan.signature.context_kwarg
+            if context_kwarg is not None:
+                kwargs = {**kwargs, context_kwarg: context}
+            return await call.run(kwargs)
         except MCPError:
             raise
+        except ReadError as exc:
+            raise self._failure(exc.reason) from exc.reason
         except Exception as exc:
             # A border: whatever the function raised becomes what its caller can answer.
             raise self._failure(exc) from exc
-
-    async def _call_resolved(
-        self,
-        plan: _Plan,
-        kwargs: dict[str, Any],
-        context: Context[Any, Any],
-        limiter: trio.CapacityLimiter | None,
-    ) -> Any:
-        from ._resolution import call_resolved  # noqa: PLC0415 - loads what servers can ask
-
-        async def call(filled_in: dict[str, Any]) -> Any:
-            return await self._call(filled_in, limiter)
-
-        assert plan.resolvers is not None
-        return await call_resolved(
-            plan.resolvers, call, kwargs, plan.signature.context_kwarg, context, ToolError
-        )
-
-    async def _call(self, kwargs: dict[str, Any], limiter: trio.CapacityLimiter | None) -> Any:
-        if self.timeout is None:
-            return await self._call_untimed(kwargs, limiter)
-        with trio.move_on_after(self.timeout) as scope:
-            return await self._call_untimed(kwargs, limiter)
-        assert scope.cancelled_caught
-        raise ToolError(f"it took longer than {self.timeout:g} seconds")
-
-    async def _call_untimed(
-        self, kwargs: dict[str, Any], limiter: trio.CapacityLimiter | None
-    ) -> Any:
-        if self.is_async:
-            return await self.fn(**kwargs)
-        if self.run_in_thread:
-            # In a tuple, since Trio takes a coroutine that a thread returns for a mistake.
-            (value,) = await trio.to_thread.run_sync(
-                lambda: (self.fn(**kwargs),), abandon_on_cancel=True, limiter=limiter
-            )
-        else:
-            value = self.fn(**kwargs)
-        # A plain function may hand on the coroutine of another.
-        return await value if inspect.isawaitable(value) else value
 
     def _failure(self, raised: Exception) -> Exception:
         exc = single_cause(raised)
@@ -431,7 +390,7 @@ class Tool:
         fault = header_fault(signature.schema)
         if fault is not None:
             raise InvalidSignature(f"{self.name}: {fault}")
-        results = plan_result(signature, options.structured_output)
+        results = plan_result(signature, options.structured_output, is_async=self.is_async)
         try:
             _ = signature.validator, results.validator
         except SchemaError as exc:
@@ -462,11 +421,3 @@ def _own_schema(schema: JsonObject, name: str) -> JsonObject:
     if not is_object(copied) or copied.get("type") != "object":
         raise InvalidSignature(f'{name}: the root of input_schema must have "type": "object"')
     return copied
-
-
-def _refuse_generators(fn: Any, name: str) -> None:
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    call = fn if inspect.isroutine(fn) else getattr(fn.__class__, "__call__", fn)  # noqa: B004
-    if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
-        raise InvalidSignature(f"{name}: a tool returns one result, and so cannot be a generator")

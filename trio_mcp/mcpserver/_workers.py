@@ -49,12 +49,34 @@ class Workers:
           slot stays taken until it returns. It can stop itself by `Context.check_cancelled`.
 
         """
-        call = functools.partial(fn, *args, **kwargs)
-        if is_async_callable(fn):
-            return await call()
+        return await self._call(functools.partial(fn, *args, **kwargs), _as_it_is)
+
+    async def call_to_the_end(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call a function whose result is sent, and wait for it.
+
+        An iterator that it returns is more of the function: it is read where the function ran,
+        and a list is returned in its place. For the rest as `call`.
+
+        """
+        return await self._call(functools.partial(fn, *args, **kwargs), _read)
+
+    async def _call(self, call: functools.partial[Any], finish: Callable[[Any], Any]) -> Any:
+        if is_async_callable(call.func):
+            return finish(await call())
         # Trio refuses a coroutine as the result of a thread, so it comes wrapped: a plain
         # function may hand on the coroutine of another.
         (result,) = await trio.to_thread.run_sync(
-            lambda: (call(),), abandon_on_cancel=True, limiter=self.limiter
+            lambda: (finish(call()),), abandon_on_cancel=True, limiter=self.limiter
         )
-        return await result if inspect.isawaitable(result) else result
+        return finish(await result) if inspect.isawaitable(result) else result
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _read(value: Any) -> Any:
+    # A coroutine of the oldest kind is both.
+    if inspect.isawaitable(value) or not hasattr(value, "__next__"):
+        return value
+    return [*value]

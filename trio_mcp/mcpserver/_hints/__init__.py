@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from ._errors import HintError as HintError
 from ._errors import Mismatch as Mismatch
+from ._errors import ReadError as ReadError
 from ._errors import UnknownName as UnknownName
 from ._scope import Scope as Scope
 from ._scope import is_still_running as is_still_running

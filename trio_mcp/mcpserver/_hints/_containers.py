@@ -11,7 +11,7 @@ from trio_mcp._codec._schema import describe_value
 
 from ._errors import HintError, Mismatch
 from ._shape import Conversion, Shape
-from ._to_json import to_json
+from ._to_json import is_unread, read_items, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -37,6 +37,15 @@ MAPPINGS: Final[dict[Any, Any]] = {
     abc.MutableMapping: dict,
     collections.OrderedDict: collections.OrderedDict,
 }
+
+ARRAYS_OF_RESULTS: Final = frozenset(
+    (abc.Iterator, abc.Generator, abc.KeysView, abc.ValuesView, abc.ItemsView)
+)
+"""What a function may return as an array, though none can be made of an argument."""
+
+READ_ONCE: Final = frozenset((abc.Iterable, abc.Iterator, abc.Generator))
+
+CONTAINERS: Final = frozenset((tuple, *ARRAYS, *SETS, *MAPPINGS))
 
 _SEQUENCE: Final = (list, tuple, abc.Set, deque)
 
@@ -174,13 +183,13 @@ def _then(first: Conversion | None, second: Callable[[Any], Any]) -> Conversion:
 
 
 def _write_each(write: Conversion | None) -> Conversion:
-    if write is to_json:
-        return to_json
-
     def unstructure(value: Any) -> Any:
-        if not isinstance(value, _SEQUENCE):
+        if isinstance(value, _SEQUENCE):
+            items = cast("Iterable[Any]", value)
+        elif is_unread(value, as_array=True):
+            items = read_items(value)
+        else:
             return to_json(value)
-        items = cast("Iterable[Any]", value)
         return list(items) if write is None else [write(each) for each in items]
 
     return unstructure

@@ -74,3 +74,16 @@ class Mismatch(ValueError):
         where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
         text = f"expected {self.expected}, got {self.got}"
         return f"{where.removeprefix('.')}: {text}" if where else text
+
+
+class ReadError(Exception):
+    """An iterator of the author's raised what elsewhere means a value without a JSON form.
+
+    Attributes:
+      reason: What it raised.
+
+    """
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__(reason)
+        self.reason = reason

@@ -20,14 +20,16 @@ import msgspec
 
 from trio_mcp.types import WireModel
 
+from ._errors import ReadError
 from ._records import Record, read_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from trio_mcp.types._base import JsonValue
 
 _PLAIN: Final = frozenset((str, int, float, bool, type(None)))
+_PLAIN_OR_CONTAINER: Final = _PLAIN | {list, dict, tuple}
 
 
 def to_json(value: Any) -> JsonValue:
@@ -44,10 +46,44 @@ def to_json(value: Any) -> JsonValue:
         return [to_json(each) for each in value]
     if cls is dict:
         return _object(value)
+    return _writer_of(cls)(value)
+
+
+def is_unread(value: Any, *, as_array: bool) -> bool:
+    """Tell whether a value shows what it holds only by being iterated, perhaps just once.
+
+    Args:
+      value: Anything.
+      as_array: An array is wanted, so that whatever can be iterated will do unless it has
+        another form in JSON.
+
+    """
+    if value.__class__ in _PLAIN_OR_CONTAINER:
+        return False
+    writer = _writer_of(value.__class__)
+    return writer is _iterated or (
+        as_array and writer is _refuse and isinstance(value, abc.Iterable)
+    )
+
+
+def read_items(value: Iterable[Any]) -> list[Any]:
+    """Iterate over what an author's function returned.
+
+    Raises:
+      ReadError: in place of a TypeError or ValueError raised by the iterator.
+
+    """
+    try:
+        return list(value)
+    except (TypeError, ValueError) as exc:
+        raise ReadError(exc) from exc
+
+
+def _writer_of(cls: type[Any]) -> Callable[[Any], Any]:
     writer = _writers.get(cls)
     if writer is None:
         writer = _writers[cls] = _writer_for(cls)
-    return writer(value)
+    return writer
 
 
 _writers: WeakKeyDictionary[type, Callable[[Any], Any]] = WeakKeyDictionary()
@@ -69,9 +105,9 @@ def _writer_for(cls: type[Any]) -> Callable[[Any], Any]:
         return _record_writer(record)
     if issubclass(cls, abc.Mapping):
         return _object
-    if issubclass(cls, (list, tuple, abc.Set, deque)):
+    if issubclass(cls, (abc.Sequence, abc.Set, abc.ValuesView, deque)):
         return _array
-    return _refuse
+    return _iterated if issubclass(cls, abc.Iterator) else _refuse
 
 
 def pydantic_dump(value: Any) -> Any:
@@ -98,6 +134,10 @@ def _member_name(name: Any) -> str:
 
 def _array(value: Any) -> list[Any]:
     return [to_json(each) for each in value]
+
+
+def _iterated(value: Any) -> list[Any]:
+    return _array(read_items(value))
 
 
 def _enum_value(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import types
 import typing
+from collections import abc
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final, ForwardRef, Literal, TypeVar, get_args
 
@@ -51,6 +52,7 @@ class Walker:
 
     Attributes:
       definitions: What ``#/$defs/…`` in the shapes refers to: only what is recursive.
+      holds_iterators: What is in values that are read may be there only once.
 
     """
 
@@ -58,6 +60,7 @@ class Walker:
     is_result: bool = attrs.field(default=False, kw_only=True)
     is_open: bool = attrs.field(default=False, kw_only=True)
     definitions: JsonObject = attrs.field(factory=dict[str, Any], init=False)
+    holds_iterators: bool = attrs.field(default=False, init=False)
     # Schemas written out so far, and how many of them each finished thing is.
     _inlined: int = attrs.field(default=0, init=False)
     _sizes: dict[Any, int] = attrs.field(factory=dict[Any, int], init=False)
@@ -241,7 +244,7 @@ class Walker:
     def _class(self, cls: type[Any], arguments: dict[Any, Any]) -> Shape:
         if issubclass(cls, enum.Enum):
             return enum_shape(cls)
-        if cls in _BARE:
+        if self._is_container(cls):
             return self._container(cls, cls, ())
         if is_pydantic_model(cls):
             return self.define(cls, lambda: cls.__name__, ANY_TYPE, lambda: self._pydantic(cls))
@@ -276,11 +279,16 @@ class Walker:
             return self.shape(given[0])
         if _is_alias(origin):
             return self._alias(hint, origin, parameters_of(origin, given))
-        if origin is tuple or origin in _BARE:
+        if self._is_container(origin):
             return self._container(hint, origin, given)
         if isinstance(origin, type):
             return self._class(origin, parameters_of(origin, given))
         raise HintError(hint, "it has no JSON Schema")
+
+    def _is_container(self, cls: Any) -> bool:
+        return cls in containers.CONTAINERS or (
+            self.is_result and cls in containers.ARRAYS_OF_RESULTS
+        )
 
     def _container(self, hint: Any, origin: Any, given: tuple[Any, ...]) -> Shape:
         with self._inside():
@@ -294,10 +302,15 @@ class Walker:
             return containers.mapping_shape(
                 containers.MAPPINGS[origin], hint, self.shape(name), self.shape(member)
             )
+        if origin in containers.READ_ONCE and self._level > 1:
+            self.holds_iterators = True
+        if origin is abc.ItemsView and given:
+            pair: Any = tuple
+            given = (pair[given],)
         item = self.shape(given[0] if given else Any)
         if origin in containers.SETS:
             return containers.set_shape(containers.SETS[origin], item)
-        return containers.array_shape(containers.ARRAYS[origin], item)
+        return containers.array_shape(containers.ARRAYS.get(origin, list), item)
 
     def _tuple(self, hint: Any, given: tuple[Any, ...]) -> Shape:
         if hint is tuple or hint is typing.Tuple:  # noqa: UP006 - users may write it
@@ -339,9 +352,6 @@ def _evaluated(hint: Any, name: str) -> Any:
     except NameError as exc:
         reason = f"the name {exc.name!r} is not known in its module"
         raise UnknownName(show(hint), reason, exc.name) from exc
-
-
-_BARE: Final = {tuple, *containers.ARRAYS, *containers.SETS, *containers.MAPPINGS}
 
 
 def _is_alias(hint: Any) -> bool:
