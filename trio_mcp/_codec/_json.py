@@ -102,6 +102,17 @@ def _written(encode: Callable[[Any], bytes], value: JsonValue) -> bytes:
     return written
 
 
+def length_of(value: JsonValue) -> int | None:
+    """How many bytes a JSON value takes as `dumps` writes it; None if it cannot be written.
+
+    Of one that nests too deep for `dumps` the length may be told all the same.
+    """
+    try:
+        return len(_encode(value))
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
 def checked_copy(value: object, where: str) -> JsonValue:
     """Copy user data into plain JSON values, refusing what JSON cannot say.
 

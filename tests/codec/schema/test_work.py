@@ -7,10 +7,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from trio_mcp._codec._schema import compile_validator
+from trio_mcp._codec._json import length_of
+from trio_mcp._codec._schema import _work, compile_validator
 from trio_mcp._codec._schema._pattern_cost import pattern_cost
-from trio_mcp._codec._schema._work import MAX_DESCRIBED, MAX_WORK
+from trio_mcp._codec._schema._size import measure
+from trio_mcp._codec._schema._work import MAX_WORK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -207,7 +211,10 @@ def test_a_fault_in_ordinary_records_is_told_with_its_place() -> None:
 def test_a_huge_schema_is_not_worked_out_for_deep_values() -> None:
     count = 3_000
     definitions = {
-        f"a{n}": {"allOf": [{"items": {"$ref": f"#/$defs/a{(7 * n + 1) % count}"}}]}
+        f"a{n}": {
+            "allOf": [{"items": {"$ref": f"#/$defs/a{(7 * n + 1) % count}"}}],
+            **({"minimum": 0} if n % 5 else {}),
+        }
         for n in range(count)
     }
     schema = {"$defs": definitions, "$ref": "#/$defs/a0"}
@@ -248,7 +255,7 @@ def test_a_big_value_meets_alternatives_in_the_full_engine() -> None:
         {"type": "object", "properties": {f"k{n}": {"type": "integer"}}, "required": [f"k{n}"]}
         for n in range(5)
     ]
-    schema = {
+    schema: dict[str, Any] = {
         "type": "array",
         "items": {"anyOf": [*options, {"type": "object", "properties": {}}]},
     }
@@ -304,37 +311,76 @@ def test_most_of_the_bound_is_for_the_schema() -> None:
     assert MAX_WORK == 30_000_000
 
 
-SMALL: dict[str, Any] = {
+LITTLE: dict[str, Any] = {
     "one": {"result": 1},
     "texts": {f"p{n}": "ab" * 32 for n in range(32)},
     "numbers": {f"p{n}": 2**53 - 1 for n in range(32)},
-    "names": {"x" * 10_000: None, "y": True},
+    "a long name": {"x" * 10_000: None, "y": True},
     "nothing": {},
+    "many of nothing": [[], {}] * 50,
+    "records": [RECORD] * 3,
+    "deep": within(90, "ab"),
+    "a tiny number": 1e-7,
+    "tiny numbers": [-1e-7, 1e16, 5e-324] * 20,
+    "long integers": [2**63, -(2**64), 10**4_000],
+    "long names": {f"{n}" * 300: "aa" for n in range(9)},
+    "a map of lists": {"x": [1] * 100, "items": [["a"] * 5] * 9},
 }
 
 
-@pytest.mark.parametrize("value", SMALL.values(), ids=SMALL)
-@pytest.mark.parametrize("schema", [schema for schema, _ in TOO_MUCH.values()], ids=TOO_MUCH)
-def test_a_small_value_costs_little_where_it_is_not_counted(schema: Any, value: Any) -> None:
-    work = compile_validator(schema, trusted=False)._full._work
-    assert work is not None
-    if work._may_be_small:
-        assert work._count(value) <= MAX_DESCRIBED
+@pytest.mark.parametrize("value", LITTLE.values(), ids=LITTLE)
+@pytest.mark.parametrize(
+    "schema",
+    [schema for schema, _ in [*TOO_MUCH.values(), *HONEST.values(), (TREE, None)]],
+    ids=[*TOO_MUCH, *HONEST, "TREE"],
+)
+def test_the_length_of_a_value_bounds_what_counting_it_finds(
+    monkeypatch: pytest.MonkeyPatch, schema: Any, value: Any
+) -> None:
+    monkeypatch.setattr(_work, "_FREE_PER_PLACE", 0)
+    engine = compile_validator(schema, trusted=False)._full
+    assert engine is not None
+    assert engine._work is not None
+    length = length_of(value)
+    assert length is not None
+    assert engine._work._count(value) <= engine._work.at_most(length)
 
 
-def test_most_schemas_let_small_values_through_uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
-    schema = {
-        "type": "object",
-        "properties": {
-            "result": {"type": "integer"},
-            "name": {"type": "string", "pattern": "^a+$"},
-        },
-        "required": ["result"],
+TEXTS = st.text(st.characters(codec="utf-8"))
+ANY_JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS,
+    lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner),
+)
+
+
+@given(ANY_JSON)
+def test_it_does_so_for_any_value(value: Any) -> None:
+    schema: dict[str, Any] = {
+        "items": {"$ref": "#"},
+        "additionalProperties": {"$ref": "#"},
+        "propertyNames": {"pattern": GOES_ASTRAY},
+        "uniqueItems": True,
+        "anyOf": [{"minimum": 0.5}, {"pattern": "a{20}"}, {"enum": [1.5, "a"]}],
     }
-    validator = compile_validator(schema, trusted=False)
-    assert validator._full is not None
-    monkeypatch.setattr(validator._full._work, "_count", None)
-    assert not list(validator.violations({"result": 1, "name": "aa"}))
-    for other in ({"result": 2**60}, {"result": "a" * 65}, {"result": 1.5}, {"result": []}, [1]):
+    engine = compile_validator(schema, trusted=False)._full
+    assert engine is not None
+    assert engine._work is not None
+    free = _work._FREE_PER_PLACE * measure(value, 10**6)[0]
+    length = length_of(value)
+    assert length is not None
+    assert engine._work._count(value) + free <= engine._work.at_most(length)
+
+
+def test_values_of_some_kilobytes_are_seldom_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    hints = {**RECORD_SCHEMA["properties"], "tags": {"items": {"type": "string"}}}
+    for schema, few in ((RECORD_SCHEMA, 2), ({**RECORD_SCHEMA, "properties": hints}, 100)):
+        validator = compile_validator({"items": schema}, trusted=False)
+        assert validator._full is not None
+        monkeypatch.setattr(validator._full._work, "_count", None)
+        assert validator.check([RECORD] * few) is None
         with pytest.raises(TypeError):
-            list(validator.violations(other))
+            validator.check([RECORD] * 50_000)

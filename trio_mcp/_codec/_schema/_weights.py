@@ -15,7 +15,7 @@ from trio_mcp.types._base import is_array, is_object
 from ._pattern_cost import pattern_cost
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from trio_mcp.types._base import JsonObject, JsonValue
 
@@ -68,6 +68,7 @@ _LITERALS: Final = ("enum", "const")
 # A number is plain if a machine word holds it, or it is a usual fraction.
 _PLAIN: Final = 2**63
 _LOW, _HIGH = 1e-6, 1e15
+_OF_A_FRACTION: Final = 2_000
 
 
 @attrs.define
@@ -196,7 +197,7 @@ def is_unusual(value: JsonValue) -> bool:
 
 def weight_of_number(value: JsonValue) -> int:
     """What comparing an unusual number takes. Reading its digits grows with their square."""
-    return 2_000 if isinstance(value, float) else 120 + value.bit_length() ** 2 // 1_500
+    return _OF_A_FRACTION if isinstance(value, float) else 120 + value.bit_length() ** 2 // 1_500
 
 
 def weights_of_unusual(numbers: list[JsonValue]) -> list[int]:
@@ -208,3 +209,34 @@ def weights_of_unusual(numbers: list[JsonValue]) -> list[int]:
         found += filter(is_unusual, whole)
     found += [v for v in numbers if v.__class__ is float and is_unusual(v)]
     return [weight_of_number(number) for number in found]
+
+
+# How many there may be for each byte of a value's JSON, and one more for the whole: a value takes
+# a byte and one that separates it from the next, a name a quote on each side and a colon. The
+# shortest number that is no plain one is 1e-7, and counts by its own weight.
+_FOR_EACH_BYTE: Final[dict[Kind, float]] = {
+    "place": 1 / 2,
+    "container": 1 / 2,
+    "plain": 1 / 2,
+    "number": _OF_A_FRACTION / 5,
+    "text": 1 / 2,
+    "character": 1,
+    "short": 1,
+    "compared": 1 / 2,
+    "within": 1 / 2,
+}
+
+
+def most_of(weights: Mapping[Kind, int]) -> tuple[float, float]:
+    """What the greatest weights of all kinds come to in any value.
+
+    Returns:
+      How many evaluations for each byte of its JSON at most, and how many for each pair of bytes.
+
+    """
+    each = sum(weight * _FOR_EACH_BYTE.get(kind, 0) for kind, weight in weights.items())
+    pair = float(weights.get("square", 0))
+    if "compared" in weights:
+        # Numbers without a hash are compared each with each.
+        pair += _OF_A_FRACTION / 5 / 5 / 2
+    return each, pair

@@ -3,20 +3,22 @@
 The engine holds the interpreter's lock from the beginning of a check to its end: no other task,
 thread or deadline gets a turn. A peer chooses the schema and the value, so that the work, which is
 the product of both, has to be bounded by us. `_cost` bounds it for one place of the value by the
-place's depth; here each keyword has its weight, by kinds of places, and the value is counted level
-by level. What comes out is an upper bound, and most checks take a small part of it.
+place's depth; here each keyword has its weight, by kinds of places. That bounds the work by the
+length of the value's JSON, which is all that most values need; another one is counted level by
+level. What comes out is an upper bound, and most checks take a small part of it.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from operator import methodcaller
 from typing import TYPE_CHECKING, Final
 
+from trio_mcp._codec._json import length_of
+
 from ._patterns import MAX_BACKTRACKED_LENGTH
-from ._weights import KINDS, Kind, weights_of, weights_of_unusual
+from ._weights import KINDS, Kind, most_of, weights_of, weights_of_unusual
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,13 +35,6 @@ _FREE_PER_PLACE: Final = 15
 MAX_DESCRIBED: Final = MAX_WORK // 2
 # Of our own schemas only this is bounded: some 900 numbers of more than 63 bits, that all differ.
 _MAX_COMPARING: Final = 50_000_000
-# Up to here a check takes no longer than counting the value would.
-_NEGLIGIBLE: Final = 10
-# What most results are: one object of a few plain members. Counting it by level takes some 50 us,
-# so what any such value may cost at most is worked out once for each schema.
-_FEW: Final = 32
-_SHORT: Final = 64
-_PLAIN_INTEGER: Final = 2**53
 # Steps that working out the weights by level may take, once for each schema: some 0.2 s.
 _MAX_STEPS: Final = 400_000
 
@@ -50,22 +45,6 @@ _MAX_DEPTH: Final = 130  # of a value; nothing deeper comes from the codec
 
 
 _members: Final = methodcaller("values")
-
-
-class _Table:
-    """Weights of one kind, worked out as deep as values have been."""
-
-    def __init__(self, levels: Iterator[int]) -> None:
-        self._levels = levels
-        self._known: list[int] = []
-
-    def at(self, depth: int) -> int:
-        while len(self._known) <= depth:
-            following = next(self._levels, None)
-            if following is None:
-                break  # the last one holds for all that is deeper
-            self._known.append(following)
-        return self._known[min(depth, len(self._known) - 1)] if self._known else 0
 
 
 def _by_level(costs: Costs, own: Mapping[Node, int], beneath: Mapping[Node, int]) -> Iterator[int]:
@@ -92,6 +71,26 @@ def _by_level(costs: Costs, own: Mapping[Node, int], beneath: Mapping[Node, int]
         yield min(at_most, first + once)
 
 
+class _Table:
+    """Weights of one kind by the depth of a place, at most so deep."""
+
+    def __init__(self, levels: Iterator[int], deepest: int) -> None:
+        self._known = [*islice(levels, deepest + 1)] or [0]
+        self.is_whole = next(levels, None) is None
+
+    def at(self, depth: int) -> int:
+        # The last one holds for all that is deeper.
+        return self._known[min(depth, len(self._known) - 1)]
+
+    @property
+    def greatest(self) -> int:
+        return max(self._known)
+
+    @property
+    def of_all_levels(self) -> int:
+        return sum(map(self.at, range(_MAX_DEPTH)))
+
+
 class Work:
     """Bounds the work of checking values against one peer's schema."""
 
@@ -99,44 +98,47 @@ class Work:
         weights = {
             node: weights_of(node.schema, is_recursive=costs.is_recursive) for node in nodes
         }
-        self._lock = threading.Lock()
-        self._tables: dict[Kind, _Table] = {}
-        total = 0
-        of_small = 0
+        parts: dict[Kind, tuple[dict[Node, int], dict[Node, int]]] = {}
         for kind in KINDS:
             own = {node: each.here[kind] for node, each in weights.items() if kind in each.here}
             beneath = {
                 node: each.beneath[kind] for node, each in weights.items() if kind in each.beneath
             }
             if own or beneath:
-                weight = sum(own.values()) + sum(beneath.values())
-                total += weight
-                of_small += weight * _MOST_OF_SMALL.get(kind, (_FEW + 1) ** 2)
-                levels = _by_level(costs, own, beneath)
-                self._tables[kind] = _Table(accumulate(levels) if kind == "within" else levels)
-        self._max_depth = _MAX_STEPS // (costs.size * max(1, len(self._tables)))
-        self._compares = compares_items(nodes)
+                parts[kind] = own, beneath
+        self._max_depth = min(_MAX_STEPS // (costs.size * max(1, len(parts))), _MAX_DEPTH)
+        self._tables: dict[Kind, _Table] = {}
+        for kind, (own, beneath) in parts.items():
+            levels = _by_level(costs, own, beneath)
+            if kind == "within":
+                levels = accumulate(levels)
+            self._tables[kind] = _Table(levels, self._max_depth)
+        self._is_known = all(table.is_whole for table in self._tables.values())
         self._counts_names = any(
             "propertyNames" in node.schema or "patternProperties" in node.schema for node in nodes
         )
-        # As if all of it met each place; references may do that more than once.
-        has_references = any(node.dynamic or "$ref" in node.schema for node in nodes)
-        self._is_negligible = total <= _NEGLIGIBLE and not has_references
-        self._may_be_small = (
-            of_small <= MAX_DESCRIBED and not has_references and not self._counts_names
-        )
+        greatest: dict[Kind, int] = {kind: table.greatest for kind, table in self._tables.items()}
+        if "compared" in self._tables:
+            # What is in an array is compared once for each array around it.
+            greatest["compared"] = self._tables["compared"].of_all_levels
+        self._each, self._pair = most_of(greatest)
 
     def of(self, value: JsonValue) -> int:
         """The most work that a check of a value may be.
 
         Returns:
           Evaluations, without a few that each value of its size may take; more than `MAX_WORK`
-          if the schema is too big to know.
+          if the schema is too big to know. Where it is no matter, 0.
 
         """
-        if self._is_negligible or (self._may_be_small and _is_small(value)):
+        length = length_of(value) if self._is_known else None
+        if length is not None and self.at_most(length) <= MAX_DESCRIBED:
             return 0
         return self._count(value)
+
+    def at_most(self, length: int) -> float:
+        """The most work that any value may be whose JSON has so many bytes."""
+        return (length + 1) * (self._each + self._pair * (length + 1))
 
     def _count(self, value: JsonValue) -> int:
         work = 0
@@ -146,21 +148,20 @@ class Work:
         level, names = _Level([value]), list[str]()
         while level.values and len(sizes) < _MAX_DEPTH:
             depth = len(sizes)
-            if depth > self._max_depth:
+            if depth > self._max_depth and not self._is_known:
                 return MAX_WORK + 1
             unusual = weights_of_unusual(level.values) if level.has_numbers else []
             counted = self._counted(level, names)
             counted["number"] = sum(unusual)
             following = _Level(level.children())
-            with self._lock:  # checks may run in several threads
-                work += sum(
-                    counted[kind] * table.at(depth)
-                    for kind, table in self._tables.items()
-                    if kind != "compared"
-                )
-                if "compared" in self._tables:
-                    numbers += unusual
-                    compared.append((self._tables["compared"].at(depth), level.compared()))
+            work += sum(
+                counted[kind] * table.at(depth)
+                for kind, table in self._tables.items()
+                if kind != "compared"
+            )
+            if "compared" in self._tables:
+                numbers += unusual
+                compared.append((self._tables["compared"].at(depth), level.compared()))
             sizes.append(len(level.values))
             names = level.names() if self._counts_names else []
             level = following
@@ -184,30 +185,6 @@ class Work:
                 counted["short"] = sum(short)
                 counted["square"] = sum(length**2 for length in short)
         return counted
-
-
-# How often the weight of a kind counts at most for a small value; all others no more than once
-# for each pair of its places.
-_MOST_OF_SMALL: Final[dict[Kind, int]] = {
-    "character": _FEW * _SHORT,
-    "short": _FEW * _SHORT,
-    "square": _FEW * _SHORT**2,
-}
-
-
-def _is_small(value: JsonValue) -> bool:
-    if value.__class__ is not dict or len(value) > _FEW:
-        return False
-    for member in value.values():
-        if isinstance(member, str):
-            if len(member) > _SHORT:
-                return False
-        elif isinstance(member, int):
-            if not -_PLAIN_INTEGER < member < _PLAIN_INTEGER:
-                return False
-        elif member is not None:
-            return False
-    return True
 
 
 class _Level:
