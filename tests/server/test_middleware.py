@@ -6,12 +6,23 @@ import functools
 
 import attrs
 import pytest
+import trio
 from trio.testing import wait_all_tasks_blocked
 
 from trio_mcp.client import Client
 from trio_mcp.errors import MCPError
 from trio_mcp.server import Server
-from trio_mcp.types import EmptyResult, NotificationParams, Request, Result
+from trio_mcp.testing import open_client
+from trio_mcp.transports import open_memory_channel_pair
+from trio_mcp.types import (
+    EmptyResult,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    ListToolsResult,
+    NotificationParams,
+    Request,
+    Result,
+)
 
 BOTH_ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
@@ -201,3 +212,74 @@ def test_what_cannot_be_called_is_refused_however_it_is_added(add):
     server.middleware[0] = named_otherwise
     server.middleware.insert(0, by_position_only)
     assert server.middleware == [by_position_only, named_otherwise, of_any]
+
+
+@pytest.mark.parametrize("road", ["direct", "memory", "text"])
+async def test_initialized_is_seen_before_a_later_call(autojump_clock, road):
+    async def look(ctx, params):
+        return ListToolsResult(tools=[])
+
+    server = Server("me", on_list_tools=look)
+    notes = Notes()
+    server.middleware.append(notes)
+    for _ in range(30):  # the order of tasks in one turn of Trio's is drawn
+        async with open_client(server, road, mode="legacy") as client:
+            await client.list_tools()
+    assert [name for name, _ in notes.seen] == [
+        "initialize",
+        "notifications/initialized",
+        "tools/list",
+    ] * 30
+
+
+@pytest.mark.parametrize("split", [False, True])
+async def test_a_notification_is_seen_before_requests_that_arrive_with_it(autojump_clock, split):
+    async def look(ctx, params):
+        return ListToolsResult(tools=[])
+
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "c", "version": "1"},
+    }
+    told = JSONRPCNotification(method="notifications/roots/list_changed")
+    messages = [
+        JSONRPCRequest(id=1, method="initialize", params=hello),
+        JSONRPCNotification(method="notifications/initialized"),
+        JSONRPCRequest(id=2, method="tools/list"),
+        told,
+        JSONRPCRequest(id=3, method="ping"),
+    ]
+    for _ in range(30):
+        server = Server("me", on_list_tools=look)
+        notes = Notes()
+        server.middleware.append(notes)
+        near, far = open_memory_channel_pair()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(server.run, near)
+            for burst in [[each] for each in messages] if split else [messages]:
+                await far.send(burst)
+            await wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        seen = [name for name, _ in notes.seen]
+        assert seen[:2] == ["initialize", "notifications/initialized"]
+        assert seen.index(told.method) < seen.index("ping")
+
+
+@pytest.mark.parametrize("road", ["direct", "memory", "text"])
+async def test_a_slow_look_at_a_notification_holds_up_no_call(autojump_clock, road):
+    async def look(ctx, params):
+        return ListToolsResult(tools=[])
+
+    async def slow(ctx, call_next):
+        if ctx.request_id is None:
+            await trio.sleep_forever()
+        return await call_next(ctx)
+
+    server = Server("me", on_list_tools=look)
+    server.middleware.append(slow)
+    async with open_client(server, road, mode="legacy") as client:
+        for _ in range(3):
+            await client.session._require_link().notify("notifications/roots/list_changed")
+            await client.list_tools()
+        assert trio.current_time() < 1

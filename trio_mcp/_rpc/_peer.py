@@ -262,15 +262,15 @@ class Peer(Link):
     async def _read(self) -> ConnectionLost:
         try:
             while True:
-                cancelled = False
+                goes_first = False
                 for frame in await self._channel.receive():
-                    if cancelled and isinstance(frame, JSONRPCRequest):
-                        # A handler that was cancelled stops before what was asked after that
-                        # begins, so whoever asks what still runs is not told of it.
+                    if goes_first and not _goes_first(frame):
                         await trio.lowlevel.checkpoint()
-                        cancelled = False
+                        goes_first = False
+                    if self._pump.is_fresh and isinstance(frame, (JSONRPCRequest, Batch)):
+                        await self._pump.let_begin()
                     self._dispatch(frame)
-                    cancelled = cancelled or _is_cancel(frame)
+                    goes_first = goes_first or _goes_first(frame)
                 if self._outbox.unsent_answers > MAX_UNREAD:
                     await self._wait_until_read()
         except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError) as exc:
@@ -576,8 +576,15 @@ async def open_peer(
         peer.forget()
 
 
-def _is_cancel(frame: Frame) -> bool:
-    return isinstance(frame, JSONRPCNotification) and frame.method == "notifications/cancelled"
+def _goes_first(frame: Frame) -> bool:
+    """Tell whether a message has its effect before the next one that arrived with it.
+
+    A handler that was cancelled stops before what was asked after that begins, so whoever asks
+    what still runs is not told of it. Nothing of a connection begins before `initialize`.
+    """
+    if isinstance(frame, JSONRPCNotification):
+        return frame.method == "notifications/cancelled"
+    return isinstance(frame, JSONRPCRequest) and frame.method == "initialize"
 
 
 def _loss(exc: BaseException) -> ConnectionLost:

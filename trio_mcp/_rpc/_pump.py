@@ -23,6 +23,9 @@ class Pump:
     """
 
     lost: int = 0
+    is_fresh: bool = False
+    """What waits was put in since the task last looked, and may have to begin at once."""
+    _is_busy: bool = False
     _waiting: deque[Callable[[], Awaitable[None]]] = attrs.field(
         factory=lambda: deque(maxlen=MAX_LAG)
     )
@@ -35,14 +38,28 @@ class Pump:
             self.lost += 1
         self._waiting.append(callback)
         self._wakeup.set()
+        self.is_fresh = not self._is_busy
+
+    async def let_begin(self) -> None:
+        """Let what waits begin before anything that comes after it.
+
+        The task is runnable by now, or has just been started; two turns of the event loop later
+        it has begun. This never waits for user code: behind a callback that lags, what waits is
+        overtaken.
+        """
+        self.is_fresh = False
+        for _ in range(2):
+            await trio.lowlevel.checkpoint()
 
     async def run(self) -> None:
         """Run callbacks until cancelled. One that fails is logged, and the next one runs."""
         while True:
             await self._wakeup.wait()
             self._wakeup = trio.Event()
+            self._is_busy, self.is_fresh = True, False
             while self._waiting:
                 await run_logged(self._waiting.popleft())
+            self._is_busy = False
 
 
 async def run_logged(callback: Callable[[], Awaitable[None]]) -> None:

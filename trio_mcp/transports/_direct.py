@@ -84,7 +84,9 @@ class DirectLink(Link):
     ) -> JsonObject:
         """See `Link.request`. A cancelled caller waits for the handler's clean-up."""
         await trio.lowlevel.checkpoint_if_cancelled()
-        serving, connection, _ = self._reach(self._target)
+        serving, connection, pump = self._reach(self._target)
+        if pump.is_fresh:
+            await pump.let_begin()
         check_request(method, params)
         request_id = self._open.next_id()
         if options.on_progress is not None:

@@ -250,6 +250,8 @@ class Session:
             await stream.answer(*dump_answer(JSONRPCError(id=frame.id, error=refused)))
             return
         name = f"{exchange.method} #{exchange.id}"
+        if self._pump is not None and self._pump.is_fresh:
+            await self._pump.let_begin()
         self._nursery.start_soon(self._handle, exchange, stream, name=name)
 
     def _accept(self, exchange: Exchange) -> ErrorData | None:
