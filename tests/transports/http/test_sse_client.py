@@ -192,6 +192,23 @@ async def test_server_that_does_not_say_where_to_post_is_refused(kind, words):
                 pytest.fail("it was taken")
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy", "2024-11-05"])
+async def test_refused_post_leads_there_even_if_a_json_rpc_error_says_so(mode):
+    class Wordy(Old):
+        async def other(self, seen: Seen) -> None:
+            if seen.path == "/messages":
+                await super().other(seen)
+                return
+            error = {"code": -32600, "message": "'POST' is not served here"}
+            text = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
+            await seen.raw(405, text, "application/json")
+
+        server_discover = tools_call = initialize = other
+
+    async with scripted(Wordy()) as url, Client(url, mode=mode) as client:
+        assert client.protocol_version == ("2024-11-05" if mode == "2024-11-05" else "2025-11-25")
+
+
 async def test_last_resort_hides_no_error_of_the_first_attempt():
     async with scripted(Ending()) as url:
         with pytest.raises(ConnectionLost, match=r"initialize: POST .* status 405") as caught:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp._codec import parse_frame
 from trio_mcp.errors import InvalidResponse
@@ -14,6 +14,12 @@ from ._http_errors import refused_with, shown
 
 if TYPE_CHECKING:
     from ._client_call import HttpCall, Position
+
+
+NOT_READ: Final = frozenset({401, 403, 405})
+"""What these statuses say is no answer to the request, even where it is a JSON-RPC error: it
+came no further than the guard of the server, or than an endpoint that takes no POST, such as
+that of HTTP+SSE."""
 
 
 async def read_response(
@@ -69,8 +75,7 @@ async def _read_refusal(response: Any, body: Body, call: HttpCall, *, session_lo
 
 
 def _answers(error: JSONRPCError, status: int, call: HttpCall, session_lost: bool) -> bool:
-    if status in {401, 403}:
-        # Whatever it says: the request has got no further than the guard of the server.
+    if status in NOT_READ:
         return False
     if error.id is None:
         # Streamable HTTP, responses: attribute it to what was posted.
