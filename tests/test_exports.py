@@ -61,6 +61,29 @@ def test_class_or_function_is_found_where_its_module_says(package, name):
     assert getattr(import_module(home), value.__name__) is value
 
 
+def test_error_shows_its_public_path_whether_or_not_anybody_imported_it():
+    program = """
+import sys
+from importlib import import_module
+for each in sys.argv[1:]:
+    module, _, name = each.partition(":")
+    value = getattr(import_module(module), name)
+    if isinstance(value, type) and issubclass(value, Exception) and "._" in value.__module__:
+        print(each)
+"""
+    homes = {
+        f"{origin}:{own_name}"
+        for package in PUBLIC
+        for _, (origin, own_name) in checked_imports(import_module(package))
+        if "._" in origin
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", program, *homes],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.split() == []
+
+
 @pytest.mark.parametrize("package", PUBLIC)
 def test_names_are_listed_once(package):
     names = import_module(package).__all__

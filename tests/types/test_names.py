@@ -155,6 +155,22 @@ def test_errors_load_the_envelope_alone():
     assert loaded_after("import trio_mcp.errors") <= {"_constants", "_literals", "jsonrpc"}
 
 
+FOR_ALL_MESSAGES = {
+    "_base", "_constants", "_literals", "_methods", "_revisions", "jsonrpc",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from trio_mcp import Client, StdioServerParameters",
+        "from trio_mcp import ClientSession",
+    ],
+)
+def test_who_does_not_talk_yet_has_no_classes_of_messages(statement):
+    assert loaded_after(statement) <= FOR_ALL_MESSAGES
+
+
 def test_a_server_with_tools_loads_nothing_of_prompts_or_sampling():
     loaded = loaded_after(
         """

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trio_mcp import types
 from trio_mcp._codec import decode
-from trio_mcp._codec._schema import compile_validator
-from trio_mcp.types import SamplingMessage, Tool, ToolResultContent, ToolUseContent
 from trio_mcp.types._base import has_structured_content
 from trio_mcp.types._revisions import LATEST_MODERN
 
@@ -17,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def check_tool_turns(
-    messages: Sequence[SamplingMessage | JsonObject], tools: Sequence[Tool | JsonObject] = ()
+    messages: Sequence[types.SamplingMessage | JsonObject],
+    tools: Sequence[types.Tool | JsonObject] = (),
 ) -> None:
     """Check that each tool that the model used is answered in the next message, and only those.
 
@@ -34,7 +34,7 @@ def check_tool_turns(
     for index, given in enumerate(messages):
         message = _read(given)
         blocks = message.content_as_list
-        results = [each for each in blocks if isinstance(each, ToolResultContent)]
+        results = [each for each in blocks if isinstance(each, types.ToolResultContent)]
         answered = {each.tool_use_id for each in results}
         where = f"messages[{index}]"
         if results and (len(results) < len(blocks) or message.role != "user"):
@@ -47,7 +47,9 @@ def check_tool_turns(
             raise ValueError(f"{where}: the use of a tool {unanswered[0]!r} has no result")
         for result in results:
             _check_output(result, open_uses[result.tool_use_id], tools, where)
-        open_uses = {each.id: each.name for each in blocks if isinstance(each, ToolUseContent)}
+        open_uses = {
+            each.id: each.name for each in blocks if isinstance(each, types.ToolUseContent)
+        }
         if open_uses and message.role != "assistant":
             raise ValueError(f"{where}: only the assistant uses tools")
     if open_uses:
@@ -55,13 +57,18 @@ def check_tool_turns(
 
 
 def _check_output(
-    result: ToolResultContent, name: str, tools: Sequence[Tool | JsonObject], where: str
+    result: types.ToolResultContent,
+    name: str,
+    tools: Sequence[types.Tool | JsonObject],
+    where: str,
 ) -> None:
     content = result.structured_content
     if result.is_error or not has_structured_content(result):
         return
+    from trio_mcp._codec._schema import compile_validator  # noqa: PLC0415 - loads on first use
+
     for given in tools:
-        tool = given if isinstance(given, Tool) else decode(Tool, given, LATEST_MODERN)
+        tool = given if isinstance(given, types.Tool) else decode(types.Tool, given, LATEST_MODERN)
         if tool.name != name or tool.output_schema is None:
             continue
         validator = compile_validator(
@@ -75,7 +82,7 @@ def _check_output(
             )
 
 
-def _read(message: SamplingMessage | JsonObject) -> SamplingMessage:
-    if isinstance(message, SamplingMessage):
+def _read(message: types.SamplingMessage | JsonObject) -> types.SamplingMessage:
+    if isinstance(message, types.SamplingMessage):
         return message
-    return decode(SamplingMessage, message, LATEST_MODERN, where="message")
+    return decode(types.SamplingMessage, message, LATEST_MODERN, where="message")

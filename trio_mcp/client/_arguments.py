@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
+from trio_mcp import types
 from trio_mcp._checks import (
     check_callable,
     check_flag,
@@ -21,12 +22,6 @@ from trio_mcp._checks import (
 )
 from trio_mcp._codec import checked_copy, encode
 from trio_mcp._protocol._ladder import LOG_LEVELS
-from trio_mcp.types import (
-    DiscoverResult,
-    Implementation,
-    InputResponseRequestParams,
-    SamplingCapability,
-)
 from trio_mcp.types._base import WireModel
 
 from ._cache_store import CacheConfig, CacheMode
@@ -64,9 +59,9 @@ def _check_interval(argument: str, value: object) -> None:
     check_number(argument, value, above=0)
 
 
-def _kind(kind: type) -> Callable[[str, object], None]:
+def _kind(load: Callable[[], type]) -> Callable[[str, object], None]:
     def check(argument: str, value: object) -> None:
-        check_kind(argument, value, kind)
+        check_kind(argument, value, load())
 
     return check
 
@@ -75,15 +70,15 @@ def _kind(kind: type) -> Callable[[str, object], None]:
 _OPTIONS: Final[Mapping[str, Callable[[str, object], None]]] = {
     "read_timeout_seconds": check_timeout,
     "sampling_callback": check_function,
-    "sampling_capabilities": _kind(SamplingCapability),
+    "sampling_capabilities": _kind(lambda: types.SamplingCapability),
     "list_roots_callback": check_function,
     "logging_callback": check_function,
     "log_level": check_log_level,
     "message_handler": check_function,
-    "client_info": _kind(Implementation),
-    "prior_discover": _kind(DiscoverResult),
+    "client_info": _kind(lambda: types.Implementation),
+    "prior_discover": _kind(lambda: types.DiscoverResult),
     "elicitation_callback": check_function,
-    "cache": _kind(CacheConfig),
+    "cache": _kind(lambda: CacheConfig),
     "ping_interval": _check_interval,
     "open_link": check_function,
 }
@@ -191,7 +186,7 @@ def check_rounds(params: object, revision: Revision) -> None:
       ValueError: if they do. Encoding would leave them out, and nobody would know.
 
     """
-    if isinstance(params, InputResponseRequestParams):
+    if isinstance(params, types.InputResponseRequestParams):
         for name in ("input_responses", "request_state"):
             if getattr(params, name) is not None:
                 _require_rounds(f"params.{name}", revision)

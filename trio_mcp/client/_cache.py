@@ -8,14 +8,14 @@ that it has changed makes it stale at once, before anybody sees the notification
 from __future__ import annotations
 
 import copy
-import json
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
 
-from trio_mcp.types import InputRequiredResult
+from trio_mcp import types
+from trio_mcp._codec import dumps
 from trio_mcp.types._methods import METHODS
 
 from ._cache_changes import Changes
@@ -118,7 +118,7 @@ class ResponseCache:
         """
         if mode == "bypass":
             return await ask()
-        params_key = json.dumps(params, sort_keys=True) if params else ""
+        params_key = dumps(dict(sorted(params.items()))).decode() if params else ""
         question = _Question(method, params_key, _group(method, params), revision, ask)
         if mode == "refresh":
             return await self._refresh(question)
@@ -180,7 +180,7 @@ class ResponseCache:
         return _Answer(result, count, copied(result) if ttl_ms > 0 else None, ttl_ms)
 
     def _ttl_of(self, result: Any, question: _Question) -> int:
-        if isinstance(result, InputRequiredResult):
+        if isinstance(result, types.InputRequiredResult):
             return 0
         ttl_ms: int = self._config.default_ttl_ms
         if question.revision.has_cache_hints:
@@ -248,8 +248,8 @@ class ResponseCache:
     def _key(self, question: _Question, *, public: bool) -> CacheKey:
         user = "" if public and self._config.share_public else self._config.partition
         kind = "public" if public else "private"
-        partition = json.dumps([self._target, question.revision.version, kind, user])
-        return CacheKey(question.method, question.params_key, partition)
+        partition = dumps([self._target, question.revision.version, kind, user])
+        return CacheKey(question.method, question.params_key, partition.decode())
 
 
 def _group(method: str, params: JsonObject) -> Group:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import attrs
 import trio
 
+from trio_mcp import types
 from trio_mcp._checks import check_text
 from trio_mcp._deprecation import deprecated
 from trio_mcp._rpc._time_limit import within
 from trio_mcp.errors import MCPDeprecationWarning, MCPError
-from trio_mcp.types import INVALID_PARAMS, CallToolResult, InputRequiredResult
+from trio_mcp.types import INVALID_PARAMS
 from trio_mcp.types._methods import METHODS
 
 from ._arguments import check_cached, check_timeout
@@ -144,7 +145,7 @@ class Client(LivingClient):
         meta: RequestParamsMeta | None = None,
         reset_timeout_on_progress: bool = False,
         max_total_timeout: float | None = None,
-    ) -> CallToolResult:
+    ) -> types.CallToolResult:
         """Have the server run a tool, and wait for its result.
 
         See `ClientSession.call_tool` for what each argument does. What a modern server asks
@@ -185,12 +186,12 @@ class Client(LivingClient):
             )
         )
 
-        async def call() -> CallToolResult:
+        async def call() -> types.CallToolResult:
             result = await send(input_responses, request_state)
-            if isinstance(result, InputRequiredResult):
+            if isinstance(result, types.InputRequiredResult):
                 rounds = self.input_required_max_rounds
                 result = await complete_input(session, result, send, rounds)
-            if isinstance(result, CallToolResult):
+            if isinstance(result, types.CallToolResult):
                 return result
             return await session.resolve_claimed(result, name, read_timeout_seconds)
 

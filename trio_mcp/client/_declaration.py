@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import attrs
 
+from trio_mcp import types
 from trio_mcp._codec import encode
 from trio_mcp._protocol._meta import build_client_envelope
-from trio_mcp.types import (
-    ClientCapabilities,
-    ElicitationCapability,
-    FormElicitationCapability,
-    Implementation,
-    RootsCapability,
-    SamplingCapability,
-    UrlElicitationCapability,
-)
 from trio_mcp.types._revisions import LATEST_MODERN, revision_for
 
 if TYPE_CHECKING:
@@ -27,15 +19,13 @@ if TYPE_CHECKING:
     from ._callbacks import Callbacks
     from ._extensions import Extensions
 
-DEFAULT_CLIENT_INFO: Final = Implementation(name="trio-mcp", version="0.1.0")
-
 
 @attrs.frozen(eq=False)
 class Declaration:
     """What one client declares to every server it meets."""
 
-    capabilities: ClientCapabilities
-    client_info: Implementation
+    capabilities: types.ClientCapabilities
+    client_info: types.Implementation
     extensions: Extensions
     log_level: LoggingLevel | None
 
@@ -60,24 +50,26 @@ class Declaration:
 
 def declare(
     callbacks: Callbacks,
-    sampling_capabilities: SamplingCapability | None,
+    sampling_capabilities: types.SamplingCapability | None,
     extensions: Extensions,
-    client_info: Implementation | None,
+    client_info: types.Implementation | None,
     log_level: LoggingLevel | None,
 ) -> Declaration:
     """Declare what there are callbacks for."""
+    from ._client_info import DEFAULT_CLIENT_INFO  # noqa: PLC0415 - loads on first use
+
     elicitation = None
     if callbacks.elicitation is not None:
-        elicitation = ElicitationCapability(
-            form=FormElicitationCapability(), url=UrlElicitationCapability()
+        elicitation = types.ElicitationCapability(
+            form=types.FormElicitationCapability(), url=types.UrlElicitationCapability()
         )
     sampling = None
     if callbacks.sampling is not None:
-        sampling = sampling_capabilities or SamplingCapability()
-    capabilities = ClientCapabilities(
+        sampling = sampling_capabilities or types.SamplingCapability()
+    capabilities = types.ClientCapabilities(
         sampling=sampling,
         elicitation=elicitation,
-        roots=None if callbacks.list_roots is None else RootsCapability(list_changed=True),
+        roots=None if callbacks.list_roots is None else types.RootsCapability(list_changed=True),
         extensions=dict(extensions.settings) if extensions.settings else None,
     )
     return Declaration(capabilities, client_info or DEFAULT_CLIENT_INFO, extensions, log_level)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from trio_mcp import types
 from trio_mcp._codec import excerpt
-from trio_mcp.types import ElicitResult
 from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ logger: Final = logging.getLogger("trio_mcp.client")
 
 
 def with_defaults(
-    params: ElicitRequestParams, answer: ElicitResult | ErrorData
-) -> ElicitResult | ErrorData:
+    params: ElicitRequestParams, answer: types.ElicitResult | ErrorData
+) -> types.ElicitResult | ErrorData:
     """Fill an accepted form's missing fields with the defaults that its schema names.
 
     Where the user was sent to a URL, nothing that the callback adds is told to the server.
@@ -25,13 +25,17 @@ def with_defaults(
     An answer that does not fit the form is logged, without what the user wrote, and left to the
     server to refuse: it is the one that knows what it asked for.
     """
-    if params.mode == "url" and isinstance(answer, ElicitResult) and answer.content is not None:
+    if (
+        params.mode == "url"
+        and isinstance(answer, types.ElicitResult)
+        and answer.content is not None
+    ):
         logger.warning(
             "The answer to a URL elicitation has no content; what was given is not sent"
         )
         return answer.evolve(content=None)
     schema: Any = getattr(params, "requested_schema", None)
-    if not isinstance(answer, ElicitResult) or answer.action != "accept" or schema is None:
+    if not isinstance(answer, types.ElicitResult) or answer.action != "accept" or schema is None:
         return answer
     properties = schema.get("properties") if is_object(schema) else None
     if not is_object(properties):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeVa
 
 import attrs
 
+from trio_mcp import types
 from trio_mcp._checks import (
     check_callable,
     check_class,
@@ -19,14 +20,7 @@ from trio_mcp._checks import (
 from trio_mcp._codec import DecodeError, checked_copy, decode, excerpt
 from trio_mcp._protocol._meta import check_extension_id
 from trio_mcp.errors import LocalError
-from trio_mcp.types import (
-    CORE_RESULT_TYPES,
-    INTERNAL_ERROR,
-    MODERN_PROTOCOL_VERSIONS,
-    CallToolResult,
-    InputRequiredResult,
-    Result,
-)
+from trio_mcp.types import CORE_RESULT_TYPES, INTERNAL_ERROR, MODERN_PROTOCOL_VERSIONS
 from trio_mcp.types._base import WireModel
 from trio_mcp.types._methods import METHODS
 
@@ -40,7 +34,7 @@ if TYPE_CHECKING:
 
     from ._session import ClientSession
 
-ClaimedT = TypeVar("ClaimedT", bound=Result)
+ClaimedT = TypeVar("ClaimedT", bound="types.Result")
 NotifyParamsT = TypeVar("NotifyParamsT", bound=WireModel)
 
 logger: Final = logging.getLogger("trio_mcp.client")
@@ -82,7 +76,7 @@ class ResultClaim(Generic[ClaimedT]):
 
     result_type: str
     model: type[ClaimedT]
-    resolve: Callable[[ClaimedT, ClaimContext], Awaitable[CallToolResult]]
+    resolve: Callable[[ClaimedT, ClaimContext], Awaitable[types.CallToolResult]]
     method: Literal["tools/call"] = "tools/call"
     protocol_versions: frozenset[str] | None = None
 
@@ -93,9 +87,9 @@ class ResultClaim(Generic[ClaimedT]):
             raise ValueError(f"a claim is on the results of tools/call, not of {self.method!r}")
         if not self.result_type or self.result_type in CORE_RESULT_TYPES:
             raise ValueError(f"the resultType {self.result_type!r} belongs to the core protocol")
-        if not (isinstance(self.model, type) and issubclass(self.model, Result)):  # pyright: ignore[reportUnnecessaryIsInstance]  # users without a type checker
+        if not (isinstance(self.model, type) and issubclass(self.model, types.Result)):  # pyright: ignore[reportUnnecessaryIsInstance]  # users without a type checker
             raise ValueError(f"{self.model!r} is no class of trio_mcp.types.Result")  # noqa: TRY004 - as in `mcp`
-        if issubclass(self.model, (CallToolResult, InputRequiredResult)):
+        if issubclass(self.model, (types.CallToolResult, types.InputRequiredResult)):
             raise ValueError(f"{self.model.__name__} is one of the core protocol's")  # noqa: TRY004
         versions = self.protocol_versions
         if versions is not None:
@@ -123,9 +117,11 @@ class UnexpectedClaimedResult(LocalError, RuntimeError):
 
     """
 
+    __module__ = "trio_mcp.client"
+
     CODE: ClassVar[int] = INTERNAL_ERROR
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: types.Result) -> None:
         super().__init__(
             f"The server answered with a result of an extension ({type(result).__name__}); call "
             "through Client(extensions=[...]), or pass allow_claimed=True to finish it by hand"
@@ -314,7 +310,7 @@ class Extensions:
                     return identifier, claim
         return None
 
-    def claim_of(self, result: Result) -> ResultClaim[Any]:
+    def claim_of(self, result: types.Result) -> ResultClaim[Any]:
         """Find the claim that a result was read by."""
         for claims in self.claims.values():
             for claim in claims:
@@ -332,7 +328,7 @@ class Extensions:
         return None
 
 
-def _kind_of(result: Result) -> object:
+def _kind_of(result: types.Result) -> object:
     kind: object = getattr(result, "result_type", None)
     return result.extra.get("resultType") if kind is None else kind
 

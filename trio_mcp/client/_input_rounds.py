@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 import trio
 
+from trio_mcp import types
 from trio_mcp._rpc._gather import run_all
 from trio_mcp.errors import MCPError
-from trio_mcp.types import ErrorData, InputRequiredResult
 
 from ._callbacks import ClientRequestContext
 
@@ -33,6 +33,8 @@ _LONGEST_DELAY: Final = 0.25
 class InputRequiredRoundsExceededError(RuntimeError):
     """The server still needs input after as many rounds as the client allows."""
 
+    __module__ = "trio_mcp.client"
+
     def __init__(self, max_rounds: int) -> None:
         super().__init__(f"The server still needs input after {max_rounds} rounds")
         self.max_rounds = max_rounds
@@ -55,8 +57,8 @@ def repeatable(
 
 async def complete_input(
     session: ClientSession,
-    first: T | InputRequiredResult,
-    retry: Callable[[InputResponses | None, str | None], Awaitable[T | InputRequiredResult]],
+    first: T | types.InputRequiredResult,
+    retry: Callable[[InputResponses | None, str | None], Awaitable[T | types.InputRequiredResult]],
     max_rounds: int,
 ) -> T:
     """Answer questions and ask again, until the server gives its result.
@@ -79,7 +81,7 @@ async def complete_input(
     result = first
     delay = _FIRST_DELAY
     for _ in range(max_rounds):
-        if not isinstance(result, InputRequiredResult):
+        if not isinstance(result, types.InputRequiredResult):
             return result
         responses: InputResponses | None = None
         if result.input_requests:
@@ -88,12 +90,12 @@ async def complete_input(
             await trio.sleep(delay)
             delay = min(2 * delay, _LONGEST_DELAY)
         result = await retry(responses, result.request_state)
-    if isinstance(result, InputRequiredResult):
+    if isinstance(result, types.InputRequiredResult):
         raise InputRequiredRoundsExceededError(max_rounds)
     return result
 
 
-async def _answer_all(session: ClientSession, result: InputRequiredResult) -> InputResponses:
+async def _answer_all(session: ClientSession, result: types.InputRequiredResult) -> InputResponses:
     assert result.input_requests is not None
     return await run_all(
         {
@@ -106,6 +108,6 @@ async def _answer_all(session: ClientSession, result: InputRequiredResult) -> In
 async def _answer(session: ClientSession, key: str, request: InputRequest) -> InputResponse:
     context = ClientRequestContext(session=session, request_id=key)
     answer = await session.dispatch_input_request(context, request)
-    if isinstance(answer, ErrorData):
+    if isinstance(answer, types.ErrorData):
         raise MCPError.from_error_data(answer)
     return answer

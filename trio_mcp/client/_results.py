@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from trio_mcp import types
 from trio_mcp._codec import DecodeError, decode
 from trio_mcp.errors import InvalidResponse
-from trio_mcp.types import DiscoverResult, InputRequiredResult
 from trio_mcp.types._methods import METHODS
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ ResultT = TypeVar("ResultT", bound="WireModel")
 
 def read_result(
     method: str, result: JsonObject, result_type: type[ResultT], revision: Revision
-) -> ResultT | InputRequiredResult:
+) -> ResultT | types.InputRequiredResult:
     """Read the result of a method.
 
     Basic protocol, result types: an absent one is "complete"; one that nobody declared makes
@@ -32,9 +32,9 @@ def read_result(
 
     """
     kind = result.get("resultType", "complete") if revision.has_result_type else "complete"
-    wanted: type[ResultT | InputRequiredResult] = result_type
+    wanted: type[ResultT | types.InputRequiredResult] = result_type
     if kind == "input_required" and method in METHODS and METHODS[method].may_need_input:
-        wanted = InputRequiredResult
+        wanted = types.InputRequiredResult
     elif kind != "complete":
         raise InvalidResponse(f"{method}: the server answered with resultType {kind!r}")
     return decode_answer(method, result, wanted, revision)
@@ -55,7 +55,7 @@ def decode_answer(
         raise InvalidResponse(f"{method}: the server's answer is invalid: {exc}") from exc
 
 
-def read_discovery(result: JsonObject, revision: Revision) -> DiscoverResult:
+def read_discovery(result: JsonObject, revision: Revision) -> types.DiscoverResult:
     """Read what ``server/discover`` answered.
 
     Raises:
@@ -63,17 +63,17 @@ def read_discovery(result: JsonObject, revision: Revision) -> DiscoverResult:
 
     """
     method = "server/discover"
-    return refuse_input(method, read_result(method, result, DiscoverResult, revision))
+    return refuse_input(method, read_result(method, result, types.DiscoverResult, revision))
 
 
-def refuse_input(method: str, result: ResultT | InputRequiredResult) -> ResultT:
+def refuse_input(method: str, result: ResultT | types.InputRequiredResult) -> ResultT:
     """Return the result, if it is the complete one.
 
     Raises:
       InvalidResponse: if the server needs input first.
 
     """
-    if isinstance(result, InputRequiredResult):
+    if isinstance(result, types.InputRequiredResult):
         raise InvalidResponse(
             f"{method}: the server needs input first; pass allow_input_required=True to answer "
             "it by hand, or call through Client"

@@ -8,19 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
+from trio_mcp import types
 from trio_mcp._checks import awaited, check_flag, check_items, check_kind, check_text
 from trio_mcp._codec import encode
 from trio_mcp.errors import InvalidResponse, LocalError, MCPError
-from trio_mcp.types import (
-    HEADER_MISMATCH,
-    CallToolResult,
-    InputRequiredResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    Request,
-    Result,
-    Tool,
-)
+from trio_mcp.types import HEADER_MISMATCH
 
 from ._arguments import (
     add_input,
@@ -180,10 +172,12 @@ class ClientSession(OlderSession):
 
     # Tools
 
-    async def list_tools(self, *, params: PaginatedRequestParams | None = None) -> ListToolsResult:
+    async def list_tools(
+        self, *, params: types.PaginatedRequestParams | None = None
+    ) -> types.ListToolsResult:
         """Ask for one page of the server's tools."""
         learn = self.tools_learner()
-        result = await self._list("tools/list", params, ListToolsResult)
+        result = await self._list("tools/list", params, types.ListToolsResult)
         if self._mirrors_arguments:
             result = self._mirrors.keep_usable(result)
         learn(result.tools)
@@ -203,7 +197,7 @@ class ClientSession(OlderSession):
         allow_claimed: bool = False,
         reset_timeout_on_progress: bool = False,
         max_total_timeout: float | None = None,
-    ) -> CallToolResult | InputRequiredResult | Result:
+    ) -> types.CallToolResult | types.InputRequiredResult | types.Result:
         """Have the server run a tool, and wait for its result.
 
         Args:
@@ -267,8 +261,8 @@ class ClientSession(OlderSession):
                 if allow_claimed:
                     return claimed
                 raise UnexpectedClaimedResult(claimed)
-        result = read_result("tools/call", json, CallToolResult, revision)
-        if isinstance(result, CallToolResult):
+        result = read_result("tools/call", json, types.CallToolResult, revision)
+        if isinstance(result, types.CallToolResult):
             if self._output_schemas.should_know(name, result):
                 return await self._check_unknown(name, result, time_left(options, began))
             self._output_schemas.check(name, result)
@@ -304,7 +298,7 @@ class ClientSession(OlderSession):
         headers = self._mirrors.headers(params["name"], params.get("arguments"))
         return attrs.evolve(options, headers=headers) if headers else options
 
-    def _read_claimed(self, json: JsonObject, revision: Revision) -> Result | None:
+    def _read_claimed(self, json: JsonObject, revision: Revision) -> types.Result | None:
         # Extension negotiation: it is in force if both sides have declared it.
         found = self._extensions.claim_for(json.get("resultType"), revision)
         if found is None:
@@ -316,14 +310,14 @@ class ClientSession(OlderSession):
                 f"tools/call: the server answered with resultType {claim.result_type!r}, and "
                 f"has not declared the extension {identifier!r}"
             )
-        claimed: Result = read_claimed(claim, json, revision)
+        claimed: types.Result = read_claimed(claim, json, revision)
         return claimed
 
     async def resolve_claimed(
-        self, result: Result, tool_name: str, read_timeout_seconds: float | None = None
-    ) -> CallToolResult:
+        self, result: types.Result, tool_name: str, read_timeout_seconds: float | None = None
+    ) -> types.CallToolResult:
         """Have its extension finish what `call_tool` returned for ``allow_claimed``."""
-        check_kind("result", result, Result)
+        check_kind("result", result, types.Result)
         check_text("tool_name", tool_name)
         check_timeout("read_timeout_seconds", read_timeout_seconds)
         context = ClaimContext(
@@ -340,8 +334,8 @@ class ClientSession(OlderSession):
         return finished
 
     async def _check_unknown(
-        self, name: str, result: CallToolResult, seconds: float
-    ) -> CallToolResult:
+        self, name: str, result: types.CallToolResult, seconds: float
+    ) -> types.CallToolResult:
         version = self._output_schemas.version
         if self.may_offer("tools"):
             ask_page = self.ask_tool_page or self._tools_page
@@ -351,7 +345,7 @@ class ClientSession(OlderSession):
         # Else what is listed by now says nothing of it.
         return result
 
-    async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
+    async def validate_tool_result(self, name: str, result: types.CallToolResult) -> None:
         """Check a result against the output schema of its tool.
 
         `call_tool` does that by itself. The tools are listed first where this one is not known.
@@ -362,24 +356,24 @@ class ClientSession(OlderSession):
 
         """
         check_text("name", name)
-        check_kind("result", result, CallToolResult)
+        check_kind("result", result, types.CallToolResult)
         await trio.lowlevel.checkpoint()
         if not self._output_schemas.knows(name):
             await self._tool_lookup.make_known(name, self.ask_tool_page or self._tools_page)
         self._output_schemas.check(name, result)
 
-    async def _tools_page(self, cursor: str | None) -> tuple[list[Tool], str | None]:
+    async def _tools_page(self, cursor: str | None) -> tuple[list[types.Tool], str | None]:
         page = await self.list_tools(
-            params=None if cursor is None else PaginatedRequestParams(cursor=cursor)
+            params=None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
         )
         return page.tools, page.next_cursor
 
-    def learn_tools(self, tools: Sequence[Tool]) -> None:
+    def learn_tools(self, tools: Sequence[types.Tool]) -> None:
         """Take note of tools that were listed elsewhere, for the check of their results."""
-        check_items("tools", tools, Tool, "a list of tools")
+        check_items("tools", tools, types.Tool, "a list of tools")
         self.tools_learner()(tools)
 
-    def tools_learner(self) -> Callable[[Sequence[Tool]], None]:
+    def tools_learner(self) -> Callable[[Sequence[types.Tool]], None]:
         """Make what takes note of tools that are asked for from now on, or found in a cache.
 
         How results are checked is learned only while the list is in force: what was asked for
@@ -387,7 +381,7 @@ class ClientSession(OlderSession):
         """
         learn_schemas = self._output_schemas.learner()
 
-        def learn(tools: Sequence[Tool]) -> None:
+        def learn(tools: Sequence[types.Tool]) -> None:
             learn_schemas(tools)
             if self._mirrors_arguments:
                 self._mirrors.learn(tools)
@@ -397,7 +391,7 @@ class ClientSession(OlderSession):
     # Resources
 
     async def list_resources(
-        self, *, params: PaginatedRequestParams | None = None
+        self, *, params: types.PaginatedRequestParams | None = None
     ) -> ListResourcesResult:
         """Ask for one page of the server's resources."""
         from trio_mcp.types import ListResourcesResult  # noqa: PLC0415 - loads on first use
@@ -405,7 +399,7 @@ class ClientSession(OlderSession):
         return await self._list("resources/list", params, ListResourcesResult)
 
     async def list_resource_templates(
-        self, *, params: PaginatedRequestParams | None = None
+        self, *, params: types.PaginatedRequestParams | None = None
     ) -> ListResourceTemplatesResult:
         """Ask for one page of the server's resource templates."""
         from trio_mcp.types import ListResourceTemplatesResult  # noqa: PLC0415 - as above
@@ -420,7 +414,7 @@ class ClientSession(OlderSession):
         request_state: str | None = None,
         meta: RequestParamsMeta | None = None,
         allow_input_required: bool = False,
-    ) -> ReadResourceResult | InputRequiredResult:
+    ) -> ReadResourceResult | types.InputRequiredResult:
         """Ask for the contents of a resource."""
         from trio_mcp.types import ReadResourceResult  # noqa: PLC0415 - loads on first use
 
@@ -433,7 +427,7 @@ class ClientSession(OlderSession):
     # Prompts and completion
 
     async def list_prompts(
-        self, *, params: PaginatedRequestParams | None = None
+        self, *, params: types.PaginatedRequestParams | None = None
     ) -> ListPromptsResult:
         """Ask for one page of the server's prompts."""
         from trio_mcp.types import ListPromptsResult  # noqa: PLC0415 - loads on first use
@@ -449,7 +443,7 @@ class ClientSession(OlderSession):
         request_state: str | None = None,
         meta: RequestParamsMeta | None = None,
         allow_input_required: bool = False,
-    ) -> GetPromptResult | InputRequiredResult:
+    ) -> GetPromptResult | types.InputRequiredResult:
         """Ask for a prompt, filled in with the arguments."""
         from trio_mcp.types import GetPromptResult  # noqa: PLC0415 - loads on first use
 
@@ -504,5 +498,5 @@ class ClientSession(OlderSession):
 
         """
         check_kind("ctx", ctx, ClientRequestContext)
-        check_kind("request", request, Request)
+        check_kind("request", request, types.Request)
         return await self._serving.ask(ctx, request.method, request.params)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 import trio
 
+from trio_mcp import types
 from trio_mcp._checks import (
     check_callable,
     check_class,
@@ -18,18 +20,7 @@ from trio_mcp._checks import (
 from trio_mcp._codec import DecodeError, decode, encode
 from trio_mcp._rpc._link import CallOptions
 from trio_mcp.errors import InvalidResponse
-from trio_mcp.types import (
-    HANDSHAKE_PROTOCOL_VERSIONS,
-    SERVER_INFO_META_KEY,
-    DiscoverResult,
-    Implementation,
-    InitializeResult,
-    Notification,
-    PaginatedRequestParams,
-    Request,
-    ServerCapabilities,
-    SubscriptionFilter,
-)
+from trio_mcp.types import HANDSHAKE_PROTOCOL_VERSIONS, SERVER_INFO_META_KEY
 from trio_mcp.types._base import WireModel
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision, revision_for
@@ -56,11 +47,6 @@ if TYPE_CHECKING:
     from ._session_life import OpenLink
 
 ResultT = TypeVar("ResultT", bound="WireModel")
-
-# What a server may say that it has, by the names of its fields.
-_CAPABILITIES: Final = tuple(
-    field.name for field in attrs.fields(ServerCapabilities) if field.name != "extra"
-)
 
 DISCOVER_TIMEOUT_SECONDS: Final = 10.0
 """How long a probe waits before it is taken that the server knows only ``initialize``."""
@@ -93,8 +79,8 @@ class AgreedSession(LivingSession):
         self._declaration = declaration
         self._revision: Revision | None = None
         self._envelope: JsonObject | None = None
-        self._initialize_result: InitializeResult | None = None
-        self._discover_result: DiscoverResult | None = None
+        self._initialize_result: types.InitializeResult | None = None
+        self._discover_result: types.DiscoverResult | None = None
         self._is_assumed = False
 
     # What is known of the server
@@ -110,17 +96,17 @@ class AgreedSession(LivingSession):
         return None if self._revision is None else self._revision.version
 
     @property
-    def initialize_result(self) -> InitializeResult | None:
+    def initialize_result(self) -> types.InitializeResult | None:
         """What an older server said of itself."""
         return self._initialize_result
 
     @property
-    def discover_result(self) -> DiscoverResult | None:
+    def discover_result(self) -> types.DiscoverResult | None:
         """What a modern server said of itself."""
         return self._discover_result
 
     @property
-    def server_info(self) -> Implementation | None:
+    def server_info(self) -> types.Implementation | None:
         """Who the server says it is; a modern one need not say."""
         if self._initialize_result is not None:
             return self._initialize_result.server_info
@@ -130,13 +116,13 @@ class AgreedSession(LivingSession):
         if not isinstance(info, dict):
             return None
         try:
-            return decode(Implementation, info, LATEST_MODERN, where="serverInfo")
+            return decode(types.Implementation, info, LATEST_MODERN, where="serverInfo")
         except DecodeError:
             # It is for display only: a server that spells it wrong is no less usable.
             return None
 
     @property
-    def server_capabilities(self) -> ServerCapabilities | None:
+    def server_capabilities(self) -> types.ServerCapabilities | None:
         """What the server can do."""
         said = self._initialize_result or self._discover_result
         return None if said is None else said.capabilities
@@ -154,7 +140,7 @@ class AgreedSession(LivingSession):
 
     # Agreeing on a revision
 
-    async def initialize(self, version: str = LATEST_HANDSHAKE.version) -> InitializeResult:
+    async def initialize(self, version: str = LATEST_HANDSHAKE.version) -> types.InitializeResult:
         """Open a session of the older era (lifecycle).
 
         Raises:
@@ -188,17 +174,17 @@ class AgreedSession(LivingSession):
 
     async def complete_initialize(
         self, revision: Revision, result: JsonObject
-    ) -> InitializeResult:
+    ) -> types.InitializeResult:
         """Adopt what ``initialize`` answered, and tell the server that this side is ready."""
         read = refuse_input(
-            "initialize", read_result("initialize", result, InitializeResult, revision)
+            "initialize", read_result("initialize", result, types.InitializeResult, revision)
         )
         self.adopt(read)
         await self._require_link().notify("notifications/initialized")
         self._start_keep_alive()
         return read
 
-    async def discover(self) -> DiscoverResult:
+    async def discover(self) -> types.DiscoverResult:
         """Ask a modern server what it is and can do, and speak modern from now on."""
         result = await self.send_discover(LATEST_MODERN.version)
         read = read_discovery(result, LATEST_MODERN)
@@ -234,7 +220,9 @@ class AgreedSession(LivingSession):
         return await self._require_link().request("server/discover", params, options)
 
     def adopt(
-        self, result: InitializeResult | DiscoverResult, revision: Revision | None = None
+        self,
+        result: types.InitializeResult | types.DiscoverResult,
+        revision: Revision | None = None,
     ) -> None:
         """Speak what a server is known to speak, without asking it.
 
@@ -246,10 +234,10 @@ class AgreedSession(LivingSession):
           ValueError: if none of them is known.
 
         """
-        check_kind("result", result, (InitializeResult, DiscoverResult))
+        check_kind("result", result, (types.InitializeResult, types.DiscoverResult))
         if revision is not None:
             check_kind("revision", revision, Revision)
-        if isinstance(result, InitializeResult):
+        if isinstance(result, types.InitializeResult):
             revision = revision or revision_for(result.protocol_version)
         else:
             known = (revision_for(each) for each in result.supported_versions)
@@ -257,8 +245,8 @@ class AgreedSession(LivingSession):
             revision = revision or max(modern, default=None)
         if revision is None:
             raise ValueError("adopt: the server speaks no version that this client knows")
-        self._initialize_result = result if isinstance(result, InitializeResult) else None
-        self._discover_result = result if isinstance(result, DiscoverResult) else None
+        self._initialize_result = result if isinstance(result, types.InitializeResult) else None
+        self._discover_result = result if isinstance(result, types.DiscoverResult) else None
         self._is_assumed = False
         self._revision = revision
         self._envelope = (
@@ -268,8 +256,8 @@ class AgreedSession(LivingSession):
     def assume(self, revision: Revision) -> None:
         """Speak a modern revision, without knowing anything else of the server."""
         check_kind("revision", revision, Revision)
-        unknown = DiscoverResult(
-            supported_versions=[revision.version], capabilities=ServerCapabilities()
+        unknown = types.DiscoverResult(
+            supported_versions=[revision.version], capabilities=types.ServerCapabilities()
         )
         self.adopt(unknown, revision)
         self._is_assumed = True
@@ -281,7 +269,7 @@ class AgreedSession(LivingSession):
           capability: ``tools``, ``prompts``, ``resources`` and the like.
 
         """
-        check_word("capability", capability, _CAPABILITIES)
+        check_word("capability", capability, _server_capabilities())
         said = self.server_capabilities
         return self._is_assumed or (said is not None and getattr(said, capability) is not None)
 
@@ -314,7 +302,7 @@ class AgreedSession(LivingSession):
 
         """
         del metadata
-        check_kind("request", request, Request)
+        check_kind("request", request, types.Request)
         check_class("result_type", result_type, WireModel)
         revision = self._require_revision()
         check_rounds(request.params, revision)
@@ -331,7 +319,7 @@ class AgreedSession(LivingSession):
 
     async def send_notification(self, notification: ClientNotification) -> None:
         """Send any notification."""
-        check_kind("notification", notification, Notification)
+        check_kind("notification", notification, types.Notification)
         params = notification.params
         await self._require_link().notify(
             notification.method,
@@ -339,7 +327,7 @@ class AgreedSession(LivingSession):
         )
 
     async def send_listen(
-        self, wanted: SubscriptionFilter, on_notification: NotificationListener
+        self, wanted: types.SubscriptionFilter, on_notification: NotificationListener
     ) -> JsonObject:
         """Subscribe to changes, and wait for the end of the subscription.
 
@@ -355,7 +343,7 @@ class AgreedSession(LivingSession):
           ConnectionLost: if the connection ended first.
 
         """
-        check_kind("wanted", wanted, SubscriptionFilter)
+        check_kind("wanted", wanted, types.SubscriptionFilter)
         check_callable("on_notification", on_notification)
         revision = self._require_revision()
         params: JsonObject = {"notifications": encode(wanted, revision)}
@@ -367,10 +355,10 @@ class AgreedSession(LivingSession):
     # How they are sent
 
     async def _list(
-        self, method: str, params: PaginatedRequestParams | None, result_type: type[ResultT]
+        self, method: str, params: types.PaginatedRequestParams | None, result_type: type[ResultT]
     ) -> ResultT:
         if params is not None:
-            check_kind("params", params, PaginatedRequestParams)
+            check_kind("params", params, types.PaginatedRequestParams)
         json = {} if params is None else encode(params, self._require_revision())
         result = await self._ask(method, json, result_type)
         return refuse_input(method, result)
@@ -457,3 +445,10 @@ async def _once_usable(link: Link, method: str, options: CallOptions) -> CallOpt
         return options
     left = options.max_total_timeout - (trio.current_time() - began)
     return attrs.evolve(options, max_total_timeout=max(left, 0.0))
+
+
+@cache
+def _server_capabilities() -> tuple[str, ...]:
+    """Name what a server may say that it has."""
+    names = (field.name for field in attrs.fields(types.ServerCapabilities))
+    return tuple(name for name in names if name != "extra")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Final
 
+from trio_mcp import types
 from trio_mcp._checks import check_text
 from trio_mcp._deprecation import deprecated
 from trio_mcp.errors import MCPDeprecationWarning
-from trio_mcp.types import EmptyResult
 
 from ._arguments import check_log_level, meta_to_json, progress_to_json
 from ._session_agreement import AgreedSession
@@ -29,22 +29,24 @@ ROOTS_ARE_DEPRECATED: Final = (
 class OlderSession(AgreedSession):
     """A session with what 2026-07-28 no longer has."""
 
-    async def send_ping(self, *, meta: RequestParamsMeta | None = None) -> EmptyResult:
+    async def send_ping(self, *, meta: RequestParamsMeta | None = None) -> types.EmptyResult:
         """Ask an older server for a sign of life."""
-        return await self._complete("ping", {}, EmptyResult, None, meta)
+        return await self._complete("ping", {}, types.EmptyResult, None, meta)
 
     @deprecated(LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
     async def set_logging_level(
         self, level: LoggingLevel, *, meta: RequestParamsMeta | None = None
-    ) -> EmptyResult:
+    ) -> types.EmptyResult:
         """Ask an older server for log messages from a level on."""
         return await self._set_logging_level(level, meta)
 
     async def _set_logging_level(
         self, level: LoggingLevel, meta: RequestParamsMeta | None
-    ) -> EmptyResult:
+    ) -> types.EmptyResult:
         check_log_level("level", level)
-        return await self._complete("logging/setLevel", {"level": level}, EmptyResult, None, meta)
+        return await self._complete(
+            "logging/setLevel", {"level": level}, types.EmptyResult, None, meta
+        )
 
     async def send_progress_notification(
         self,
@@ -74,19 +76,23 @@ class OlderSession(AgreedSession):
 
     async def subscribe_resource(
         self, uri: str, *, meta: RequestParamsMeta | None = None
-    ) -> EmptyResult:
+    ) -> types.EmptyResult:
         """Ask an older server to tell when a resource changes."""
         _warn_deprecated("subscribe_resource")
         check_text("uri", uri)
-        return await self._complete("resources/subscribe", {"uri": uri}, EmptyResult, None, meta)
+        return await self._complete(
+            "resources/subscribe", {"uri": uri}, types.EmptyResult, None, meta
+        )
 
     async def unsubscribe_resource(
         self, uri: str, *, meta: RequestParamsMeta | None = None
-    ) -> EmptyResult:
+    ) -> types.EmptyResult:
         """Take `subscribe_resource` back."""
         _warn_deprecated("unsubscribe_resource")
         check_text("uri", uri)
-        return await self._complete("resources/unsubscribe", {"uri": uri}, EmptyResult, None, meta)
+        return await self._complete(
+            "resources/unsubscribe", {"uri": uri}, types.EmptyResult, None, meta
+        )
 
 
 def _warn_deprecated(name: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 import attrs
 import trio
 
+from trio_mcp import types
 from trio_mcp._checks import awaited, check_callable, check_flag, check_items, check_kind
 from trio_mcp._codec import DecodeError, decode
 from trio_mcp._protocol._subscriptions import (
@@ -23,12 +24,7 @@ from trio_mcp._rpc._block import guarded_block
 from trio_mcp._rpc._calls import MAX_LAG
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError, RequestTimeout
-from trio_mcp.types import (
-    CONNECTION_CLOSED,
-    METHOD_NOT_FOUND,
-    SubscriptionFilter,
-    SubscriptionsAcknowledgedNotificationParams,
-)
+from trio_mcp.types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 from trio_mcp.types._revisions import LATEST_MODERN
 
 from ._session_agreement import AgreedSession
@@ -54,6 +50,8 @@ class ListenNotSupportedError(LocalError, RuntimeError):
 
     """
 
+    __module__ = "trio_mcp.client"
+
     CODE: ClassVar[int] = METHOD_NOT_FOUND
 
     def __init__(self, negotiated_version: str | None) -> None:
@@ -72,6 +70,8 @@ class SubscriptionLost(LocalError, RuntimeError):
     Listen again, and ask anew for what was listened to. The cause is what ended it.
     """
 
+    __module__ = "trio_mcp.client"
+
     CODE: ClassVar[int] = CONNECTION_CLOSED
 
 
@@ -79,9 +79,9 @@ class SubscriptionLost(LocalError, RuntimeError):
 class ListenRoute:
     """What has arrived of one subscription. The task that reads the wire feeds it."""
 
-    requested: SubscriptionFilter
+    requested: types.SubscriptionFilter
     subscription_id: RequestId | None = None
-    honored: SubscriptionFilter | None = None
+    honored: types.SubscriptionFilter | None = None
     end: Literal["graceful", "lost", "local"] | None = None
     error: MCPError | None = None
     lost_events: int = 0
@@ -116,14 +116,17 @@ class ListenRoute:
             return
         try:
             read = decode(
-                SubscriptionsAcknowledgedNotificationParams, params, LATEST_MODERN, where="params"
+                types.SubscriptionsAcknowledgedNotificationParams,
+                params,
+                LATEST_MODERN,
+                where="params",
             )
         except DecodeError as exc:
             logger.warning("An acknowledgement of a subscription was dropped: %s", exc)
             return
         self.acknowledge(read.notifications, subscription_id_of(params))
 
-    def acknowledge(self, honored: SubscriptionFilter, subscription_id: object) -> None:
+    def acknowledge(self, honored: types.SubscriptionFilter, subscription_id: object) -> None:
         """Begin: the server has said what it will tell."""
         if isinstance(subscription_id, (int, str)):
             self.subscription_id = subscription_id
@@ -199,7 +202,7 @@ class Subscription:
         self,
         route: ListenRoute,
         subscription_id: RequestId | None,
-        honored: SubscriptionFilter,
+        honored: types.SubscriptionFilter,
         on_event: OnEvent | None = None,
     ) -> None:
         self._route = route
@@ -305,7 +308,7 @@ async def listen(
     if session.revision is None or not session.revision.has_subscription_streams:
         raise ListenNotSupportedError(session.protocol_version)
     route = ListenRoute(
-        SubscriptionFilter(
+        types.SubscriptionFilter(
             tools_list_changed=tools_list_changed or None,
             prompts_list_changed=prompts_list_changed or None,
             resources_list_changed=resources_list_changed or None,
@@ -328,7 +331,7 @@ async def _follow(session: ClientSession, route: ListenRoute) -> None:
         route.settle("lost", exc.with_traceback(None))
         return
     if route.honored is None:
-        route.acknowledge(SubscriptionFilter(), None)
+        route.acknowledge(types.SubscriptionFilter(), None)
     # The server's result is the end that it meant, whatever is in it.
     route.settle("graceful")
 

@@ -37,6 +37,8 @@ _ABSOLUTE: Final = re.compile(r"[/\\]|[A-Za-z]:")
 class PathEscapeError(ValueError):
     """A path would lie outside the directory that it was joined to."""
 
+    __module__ = "trio_mcp.mcpserver"
+
 
 class ResourceSecurityError(ValueError):
     """A URI fits a template, but a value in it is not safe to hand on.
@@ -46,6 +48,8 @@ class ResourceSecurityError(ValueError):
       param: The variable with the value.
 
     """
+
+    __module__ = "trio_mcp.mcpserver"
 
     def __init__(self, template: str, param: str) -> None:
         super().__init__(f"The value of {param!r} in {template!r} is not allowed")

@@ -28,6 +28,8 @@ class InvalidUriTemplate(ValueError):
 
     """
 
+    __module__ = "trio_mcp.mcpserver"
+
     def __init__(self, message: str, *, template: str, position: int | None = None) -> None:
         super().__init__(message)
         self.template = template
