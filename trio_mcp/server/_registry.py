@@ -114,7 +114,7 @@ def _is_wire_type(params_type: object) -> TypeGuard[type[WireModel]]:
 
 def needs_input(result: WireModel | JsonObject) -> bool:
     """Tell whether a result is an `InputRequiredResult`, as an object or as JSON."""
-    # By its mark: the class would be loaded for it, with all that a server can ask.
+    # By its mark: the class would be loaded for it.
     mark: object = (
         result.get("resultType")
         if isinstance(result, dict)

@@ -102,11 +102,11 @@ if TYPE_CHECKING:
     )
     from ._icons import Icon as Icon
     from ._icons import Implementation as Implementation
-    from ._input_required import InputRequest as InputRequest
-    from ._input_required import InputRequests as InputRequests
+    from ._input import InputRequest as InputRequest
+    from ._input import InputRequests as InputRequests
+    from ._input import InputResponse as InputResponse
+    from ._input import InputResponses as InputResponses
     from ._input_required import InputRequiredResult as InputRequiredResult
-    from ._input_required import InputResponse as InputResponse
-    from ._input_required import InputResponses as InputResponses
     from ._lifecycle import DiscoverRequest as DiscoverRequest
     from ._lifecycle import DiscoverResult as DiscoverResult
     from ._lifecycle import InitializedNotification as InitializedNotification
@@ -597,13 +597,8 @@ if not TYPE_CHECKING:
             "Icon",
             "Implementation",
         ),
-        "_input_required": (
-            "InputRequest",
-            "InputRequests",
-            "InputRequiredResult",
-            "InputResponse",
-            "InputResponses",
-        ),
+        "_input": ("InputRequest", "InputRequests", "InputResponse", "InputResponses"),
+        "_input_required": ("InputRequiredResult",),
         "_lifecycle": (
             "DiscoverRequest",
             "DiscoverResult",

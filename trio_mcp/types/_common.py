@@ -9,7 +9,8 @@ from ._base import JsonObject, WireModel, wire_field, wire_model
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-    from ._input_required import InputRequiredResult, InputResponses
+    from ._input import InputResponses
+    from ._input_required import InputRequiredResult
     from ._literals import ProgressToken, ResultType
 
 __all__ = [
@@ -118,7 +119,7 @@ class Result(WireModel):
 
 
 def is_input_required(value: object) -> TypeIs[InputRequiredResult]:
-    """Do as `isinstance` does, without loading the class and all that a server can ask."""
+    """Do as `isinstance` does, without loading the class."""
     return isinstance(value, Result) and getattr(value, "result_type", "") == "input_required"
 
 

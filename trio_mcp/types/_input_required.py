@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 from ._base import wire_field, wire_model
 from ._common import Result
-from ._elicitation import ElicitRequest, ElicitResult
-from ._roots import ListRootsRequest, ListRootsResult
-from ._sampling import CreateMessageRequest, CreateMessageResult, CreateMessageResultWithTools
 
-__all__ = [
-    "InputRequest",
-    "InputRequests",
-    "InputRequiredResult",
-    "InputResponse",
-    "InputResponses",
-]
+if TYPE_CHECKING:
+    from ._input import InputRequests
 
-InputRequest: TypeAlias = CreateMessageRequest | ListRootsRequest | ElicitRequest
-"""One question, told apart by `method`."""
-
-InputRequests: TypeAlias = dict[str, InputRequest]
-"""Questions by keys of the server's choice."""
-
-InputResponse: TypeAlias = (
-    CreateMessageResult | CreateMessageResultWithTools | ListRootsResult | ElicitResult
-)
-"""The answer to one question."""
-
-InputResponses: TypeAlias = dict[str, InputResponse]
-"""Answers by the keys of their questions."""
+__all__ = ["InputRequiredResult"]
 
 
 @wire_model(since="2026-07-28")
