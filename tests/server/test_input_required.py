@@ -13,6 +13,7 @@ from trio_mcp.client import Client
 from trio_mcp.errors import MCPError
 from trio_mcp.mcpserver import Context, MCPServer
 from trio_mcp.server import Server, ServerRequestContext
+from trio_mcp.transports import open_memory_channel_pair
 from trio_mcp.types import (
     HANDSHAKE_PROTOCOL_VERSIONS,
     CallToolResult,
@@ -27,6 +28,8 @@ from trio_mcp.types import (
     ErrorData,
     GetPromptResult,
     InputRequiredResult,
+    JSONRPCRequest,
+    JSONRPCResponse,
     ListRootsRequest,
     ListRootsResult,
     ReadResourceResult,
@@ -462,3 +465,29 @@ async def test_the_own_method_of_an_extension_may_have_members_of_these_names() 
     async with Client(server, mode="legacy") as client:
         await client.session._require_link().request("acme/ask", STRAY)
     assert seen == [STRAY]
+
+
+@pytest.mark.req("R-194")
+@pytest.mark.parametrize("result", [{"action": "perhaps"}, {}, {"roots": []}])
+async def test_what_is_no_answer_is_refused_in_the_older_era_too(
+    autojump_clock: Any, result: dict[str, Any]
+) -> None:
+    near, far = open_memory_channel_pair()
+    asked = InputRequiredResult(input_requests={"q": FORM})
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "old", "version": "1"},
+    }
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(asking(asked).run, far)
+        await near.send([JSONRPCRequest(id=1, method="initialize", params=hello)])
+        await near.receive()
+        await near.send([JSONRPCRequest(id=2, method="tools/call", params={"name": "t"})])
+        [question] = await near.receive()
+        await near.send([JSONRPCResponse(id=question.id, result=result)])
+        [answer] = await near.receive()
+        nursery.cancel_scope.cancel()
+    assert answer.id == 2
+    assert answer.error.code == -32602
+    assert answer.error.message.startswith("The question 'q' got a wrong answer: ")

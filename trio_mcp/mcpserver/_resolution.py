@@ -56,7 +56,7 @@ async def call_resolved(
       arguments: What the client gave it, converted.
       context_kwarg: The parameter that gets the context, or None.
       context: The request.
-      fail: Makes the error for what the client did wrong while the call waited.
+      fail: Makes the error for a question to which the user said no.
 
     Returns:
       What the function returned; or, if answers of a modern client are missing, all questions
@@ -206,8 +206,7 @@ class _Round:
             )
             return question.outcome(answer)
         except (WrongAnswer, InvalidResponse) as exc:
-            # Not the fault of the request that waits, so it ends as the function's own failures.
-            raise self.fail(f"Resolver {resolver.key!r} got a wrong answer: {exc}") from exc
+            raise _wrong_answer(resolver, exc) from exc
 
     def _look_up(self, resolver: Resolver, question: Question) -> _Outcome:
         """Find the answer in this round or an earlier one; else have the client asked."""
@@ -231,8 +230,12 @@ class _Round:
         try:
             outcome = question.outcome(answer)
         except WrongAnswer as exc:
-            raise MCPError(
-                INVALID_PARAMS, f"Invalid params: params.inputResponses[{key!r}]: {exc}"
-            ) from exc
+            raise _wrong_answer(resolver, exc) from exc
         self.after.answered[key] = Recorded(asked, encode(answer, LATEST_MODERN))
         return outcome
+
+
+def _wrong_answer(resolver: Resolver, exc: Exception) -> MCPError:
+    # Multi round-trip requests: malformed answers get an error. Nothing says how the request
+    # ends that waits for them in the older era; to its client it is the same mistake.
+    return MCPError(INVALID_PARAMS, f"Resolver {resolver.key!r} got a wrong answer: {exc}")

@@ -113,7 +113,7 @@ class TextFunction:
         Args:
           texts: By the names of the parameters.
           context: The request.
-          fail: Makes the error for what the client did wrong while resolvers waited for it.
+          fail: Makes the error for a question of a resolver to which the user said no.
 
         Returns:
           What the function returned; an `InputRequiredResult` if its resolvers need answers of

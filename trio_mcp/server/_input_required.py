@@ -16,9 +16,10 @@ import trio
 from trio_mcp._codec import decode, encode
 from trio_mcp._protocol._sampling_turns import check_tool_turns
 from trio_mcp._rpc._gather import run_all
-from trio_mcp.errors import MCPError
+from trio_mcp.errors import InvalidResponse, MCPError
 from trio_mcp.types import (
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     ClientCapabilities,
     CreateMessageRequest,
     CreateMessageResult,
@@ -151,8 +152,9 @@ async def settle_input(
 
     Raises:
       TypeError: if this method may not ask.
-      MCPError: -32021 if the client did not declare that it can answer; -32603 if the handler
-        still asks after `MAX_LIVE_ROUNDS`; whatever error the client answered with.
+      MCPError: -32021 if the client did not declare that it can answer; -32602 if its answer
+        is none; -32603 if the handler still asks after `MAX_LIVE_ROUNDS`; whatever error the
+        client answered with.
 
     """
     spec = METHODS.get(ctx.method)
@@ -200,11 +202,16 @@ async def _ask_all(
     for key, request in requests.items():
         session.require_for(request, f"the question {key!r}")
     return await run_all(
-        {
-            key: functools.partial(session.ask, _in_older_words(request))
-            for key, request in requests.items()
-        }
+        {key: functools.partial(_ask, session, key, each) for key, each in requests.items()}
     )
+
+
+async def _ask(session: ServerSession, key: str, request: InputRequest) -> InputResponse:
+    try:
+        return await session.ask(_in_older_words(request))
+    except InvalidResponse as exc:
+        # As where it comes with the request that is sent again, and does not fit its schema.
+        raise MCPError(INVALID_PARAMS, f"The question {key!r} got a wrong answer: {exc}") from exc
 
 
 def _in_older_words(request: InputRequest) -> InputRequest:
