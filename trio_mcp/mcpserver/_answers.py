@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trio_mcp import types
 from trio_mcp._codec import excerpt
 from trio_mcp._rpc._nursery import sole_exception
 from trio_mcp.errors import (
@@ -20,7 +21,7 @@ from trio_mcp.errors import (
     UnexpectedResourceError,
     UnexpectedToolError,
 )
-from trio_mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
+from trio_mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 
 from ._registry import logger
 
@@ -45,7 +46,7 @@ def unknown_resource(uri: str) -> ResourceNotFoundError:
     return ResourceNotFoundError(f"Unknown resource: {uri}")
 
 
-def tool_failure(name: str, raised: Exception, context: Context) -> CallToolResult:
+def tool_failure(name: str, raised: Exception, context: Context) -> types.CallToolResult:
     """Make the result of a tool that failed.
 
     Raises:
@@ -68,7 +69,7 @@ def tool_failure(name: str, raised: Exception, context: Context) -> CallToolResu
             "Tool %r raised an unexpected exception", name, exc_info=exc, extra=_extra(context)
         )
         text = str(exc) if isinstance(exc, UnexpectedToolError) else f"Error executing tool {name}"
-    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
 def resource_failure(uri: str, raised: Exception, context: Context) -> MCPError:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, overload
 
+from trio_mcp import types
 from trio_mcp._checks import check_callable
 from trio_mcp.errors import MCPError
-from trio_mcp.types import (
-    INVALID_PARAMS,
-    CompleteRequestParams,
-    CompleteResult,
-    Completion,
-    PromptReference,
-)
+from trio_mcp.types import INVALID_PARAMS
 
 from ._answers import completion_failure, is_answer
 from ._serving_base import CallableT, ServingBase
@@ -62,13 +57,13 @@ class ServesCompletions(ServingBase[LifespanResultT]):
             check_callable("fn", fn)
 
             async def handle(
-                ctx: ServerRequestContext[Any, Any], params: CompleteRequestParams
-            ) -> CompleteResult:
+                ctx: ServerRequestContext[Any, Any], params: types.CompleteRequestParams
+            ) -> types.CompleteResult:
                 self._check_completable(params)
                 arguments = (params.ref, params.argument, params.context)
                 try:
                     found = await self.workers.call_to_the_end(fn, *arguments)
-                    return CompleteResult(completion=_completion_of(found))
+                    return types.CompleteResult(completion=_completion_of(found))
                 except Exception as exc:
                     if is_answer(exc):
                         raise
@@ -76,7 +71,7 @@ class ServesCompletions(ServingBase[LifespanResultT]):
                     raise completion_failure(name, exc, self._context(ctx)) from exc
 
             self._lowlevel_server.add_request_handler(
-                "completion/complete", CompleteRequestParams, handle
+                "completion/complete", types.CompleteRequestParams, handle
             )
             return fn
 
@@ -84,8 +79,8 @@ class ServesCompletions(ServingBase[LifespanResultT]):
 
     # Completion, error handling: a prompt, a reference or an argument that is not there.
 
-    def _check_completable(self, params: CompleteRequestParams) -> None:
-        if isinstance(params.ref, PromptReference):
+    def _check_completable(self, params: types.CompleteRequestParams) -> None:
+        if isinstance(params.ref, types.PromptReference):
             known = self._arguments_of_prompt(params.ref.name)
             whose = f"prompt {params.ref.name}"
         else:
@@ -113,13 +108,15 @@ class ServesCompletions(ServingBase[LifespanResultT]):
         raise MCPError(INVALID_PARAMS, f"Unknown resource or template: {uri}")
 
 
-def _completion_of(found: Any) -> Completion:
+def _completion_of(found: Any) -> types.Completion:
     if found is None:
-        return Completion(values=[])
-    completion = found if isinstance(found, Completion) else Completion(values=list(found))
+        return types.Completion(values=[])
+    completion = (
+        found if isinstance(found, types.Completion) else types.Completion(values=list(found))
+    )
     if len(completion.values) <= MAX_VALUES:
         return completion
-    return Completion(
+    return types.Completion(
         values=completion.values[:MAX_VALUES],
         total=completion.total if completion.total is not None else len(completion.values),
         has_more=True,

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from trio_mcp import types
 from trio_mcp._checks import awaited, check_callable
 from trio_mcp._codec import checked_copy
 from trio_mcp._protocol._meta import check_extension_id
-from trio_mcp.types import KNOWN_PROTOCOL_VERSIONS, ClientCapabilities
+from trio_mcp.types import KNOWN_PROTOCOL_VERSIONS
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import revision_for
 
@@ -246,4 +247,4 @@ def require_client_extension(ctx: ServerRequestContext[Any, Any], identifier: st
       MCPError: -32021, with what is required in its data.
 
     """
-    ctx.session.require_client_capability(ClientCapabilities(extensions={identifier: {}}))
+    ctx.session.require_client_capability(types.ClientCapabilities(extensions={identifier: {}}))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import trio
 
+from trio_mcp import types
 from trio_mcp.errors import ResourceError
-from trio_mcp.types import InputRequiredResult
 
 from ._context import Context
 from ._resource_contents import BINARY, JSON, TEXT, contents_of
@@ -112,14 +112,16 @@ class FunctionResource(Resource):
 
     async def read_contents(self, context: Context[Any, Any]) -> list[ReadResourceContents]:
         made = await self.create_resource(context)
-        if isinstance(made, InputRequiredResult):
+        if isinstance(made, types.InputRequiredResult):
             raise TypeError(
                 f"The resource {self.uri!r} cannot ask for input where it is read directly; "
                 "read it by MCPServer.read_resource"
             )
         return await made.read_contents(context)
 
-    async def create_resource(self, context: Context[Any, Any]) -> Resource | InputRequiredResult:
+    async def create_resource(
+        self, context: Context[Any, Any]
+    ) -> Resource | types.InputRequiredResult:
         """Call the function.
 
         Args:
@@ -131,7 +133,7 @@ class FunctionResource(Resource):
 
         """
         value = await self._function.call({}, context, ResourceError)
-        if isinstance(value, (Resource, InputRequiredResult)):
+        if isinstance(value, (Resource, types.InputRequiredResult)):
             return value
         return ValueResource(
             uri=self.uri,

@@ -12,14 +12,8 @@ import re
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
+from trio_mcp import types
 from trio_mcp._checks import check_kind, check_text
-from trio_mcp.types import (
-    AudioContent,
-    BlobResourceContents,
-    EmbeddedResource,
-    ImageContent,
-    TextResourceContents,
-)
 
 if TYPE_CHECKING:
     from trio_mcp.types import Annotations
@@ -100,14 +94,14 @@ class Image(_Media):
 
     """
 
-    def to_image_content(self) -> ImageContent:
+    def to_image_content(self) -> types.ImageContent:
         """Make the content block.
 
         Raises:
           OSError: if the file cannot be read.
 
         """
-        return ImageContent(data=to_base64(self.read()), mime_type=self._mime_type)
+        return types.ImageContent(data=to_base64(self.read()), mime_type=self._mime_type)
 
     @property
     def _mime_type(self) -> str:
@@ -125,14 +119,14 @@ class Audio(_Media):
 
     """
 
-    def to_audio_content(self) -> AudioContent:
+    def to_audio_content(self) -> types.AudioContent:
         """Make the content block.
 
         Raises:
           OSError: if the file cannot be read.
 
         """
-        return AudioContent(data=to_base64(self.read()), mime_type=self._mime_type)
+        return types.AudioContent(data=to_base64(self.read()), mime_type=self._mime_type)
 
     @property
     def _mime_type(self) -> str:
@@ -163,7 +157,7 @@ class File(_Media):
 
     def to_resource_content(
         self, mime_type: str | None = None, annotations: Annotations | None = None
-    ) -> EmbeddedResource:
+    ) -> types.EmbeddedResource:
         """Make the content block.
 
         Args:
@@ -176,7 +170,7 @@ class File(_Media):
         """
         mime_type = mime_type or self._mime_type
         uri = Path("/", self.name).as_uri() if self.path is None else self.path.absolute().as_uri()
-        return EmbeddedResource(
+        return types.EmbeddedResource(
             resource=_contents(uri, mime_type, self.read()), annotations=annotations
         )
 
@@ -197,10 +191,10 @@ def to_base64(data: bytes) -> str:
 
 def _contents(
     uri: str, mime_type: str, data: bytes
-) -> TextResourceContents | BlobResourceContents:
+) -> types.TextResourceContents | types.BlobResourceContents:
     if _TEXTUAL.match(mime_type):
         try:
-            return TextResourceContents(uri=uri, mime_type=mime_type, text=data.decode())
+            return types.TextResourceContents(uri=uri, mime_type=mime_type, text=data.decode())
         except UnicodeDecodeError:
             pass  # in another encoding: as bytes it arrives whole
-    return BlobResourceContents(uri=uri, mime_type=mime_type, blob=to_base64(data))
+    return types.BlobResourceContents(uri=uri, mime_type=mime_type, blob=to_base64(data))

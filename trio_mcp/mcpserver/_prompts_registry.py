@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 import trio
 
+from trio_mcp import types
 from trio_mcp._checks import check_kind, check_text
 from trio_mcp.errors import MCPError
 from trio_mcp.server import PromptsListChanged
-from trio_mcp.types import (
-    INVALID_PARAMS,
-    GetPromptRequestParams,
-    GetPromptResult,
-    ListPromptsResult,
-    PaginatedRequestParams,
-)
-from trio_mcp.types import Prompt as WirePrompt
+from trio_mcp.types import INVALID_PARAMS
 from trio_mcp.types._common import is_input_required
 
 from ._answers import is_answer, prompt_failure
@@ -47,8 +41,8 @@ class ServesPrompts(ServingBase[LifespanResultT]):
         )
 
     def _prompts_changed(self) -> None:
-        self._serve("prompts/list", PaginatedRequestParams, self._handle_list_prompts)
-        self._serve("prompts/get", GetPromptRequestParams, self._handle_get_prompt)
+        self._serve("prompts/list", types.PaginatedRequestParams, self._handle_list_prompts)
+        self._serve("prompts/get", types.GetPromptRequestParams, self._handle_get_prompt)
         self._announce(PromptsListChanged())
 
     # Registering
@@ -131,7 +125,7 @@ class ServesPrompts(ServingBase[LifespanResultT]):
 
     # Using
 
-    async def list_prompts(self) -> list[WirePrompt]:
+    async def list_prompts(self) -> list[types.Prompt]:
         """List the prompts, in the order in which they were added."""
         await trio.lowlevel.checkpoint()
         return [prompt.to_wire() for prompt in self._prompts.items()]
@@ -141,7 +135,7 @@ class ServesPrompts(ServingBase[LifespanResultT]):
         name: str,
         arguments: dict[str, Any] | None = None,
         context: Context[Any, Any] | None = None,
-    ) -> GetPromptResult | InputRequiredResult:
+    ) -> types.GetPromptResult | InputRequiredResult:
         """Render a prompt from within this process.
 
         Args:
@@ -159,7 +153,7 @@ class ServesPrompts(ServingBase[LifespanResultT]):
 
     async def _get_prompt(
         self, name: str, arguments: dict[str, Any] | None, context: Context[Any, Any]
-    ) -> GetPromptResult | InputRequiredResult:
+    ) -> types.GetPromptResult | InputRequiredResult:
         prompt = self._prompts.get(name)
         if prompt is None:
             raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}")
@@ -171,20 +165,20 @@ class ServesPrompts(ServingBase[LifespanResultT]):
             raise prompt_failure(name, exc, context) from exc
         if is_input_required(messages):
             return messages
-        return GetPromptResult(
+        return types.GetPromptResult(
             description=prompt.description, messages=[each.to_wire() for each in messages]
         )
 
     # Handlers
 
     async def _handle_list_prompts(
-        self, _ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
-    ) -> ListPromptsResult:
+        self, _ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams
+    ) -> types.ListPromptsResult:
         listing = self._prompts.listing("wire", methodcaller("to_wire"))
         page, next_cursor = listing.page(params.cursor, self._list_page_size)
-        return ListPromptsResult(prompts=page, next_cursor=next_cursor)
+        return types.ListPromptsResult(prompts=page, next_cursor=next_cursor)
 
     async def _handle_get_prompt(
-        self, ctx: ServerRequestContext[Any, Any], params: GetPromptRequestParams
-    ) -> GetPromptResult | InputRequiredResult:
+        self, ctx: ServerRequestContext[Any, Any], params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult | InputRequiredResult:
         return await self._get_prompt(params.name, params.arguments, self._context(ctx, params))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import attrs
 import msgspec
 
+from trio_mcp import types
 from trio_mcp._codec._base64 import decode_base64
 from trio_mcp._codec._json import checked_copy, dumps
-from trio_mcp.types import BlobResourceContents, TextResourceContents
 
 from ._hints import to_json
 from ._media import Audio, File, Image
@@ -41,14 +41,14 @@ class ReadResourceContents:
     mime_type: str | None = None
     meta: JsonObject | None = None
 
-    def to_wire(self, uri: str) -> TextResourceContents | BlobResourceContents:
+    def to_wire(self, uri: str) -> types.TextResourceContents | types.BlobResourceContents:
         """Write it as the contents of a URI; bytes become standard base64 with padding."""
         if isinstance(self.content, str):
-            return TextResourceContents(
+            return types.TextResourceContents(
                 uri=uri, text=self.content, mime_type=self.mime_type or TEXT, meta=self.meta
             )
         blob = base64.b64encode(self.content).decode("ascii")
-        return BlobResourceContents(
+        return types.BlobResourceContents(
             uri=uri, blob=blob, mime_type=self.mime_type or BINARY, meta=self.meta
         )
 
@@ -86,11 +86,11 @@ def _ready_made(
     match value:
         case ReadResourceContents():
             return value
-        case TextResourceContents():
+        case types.TextResourceContents():
             return ReadResourceContents(
                 value.text, value.mime_type or declared, value.meta or meta
             )
-        case BlobResourceContents():
+        case types.BlobResourceContents():
             blob = decode_base64(value.blob)
             return ReadResourceContents(blob, value.mime_type or declared, value.meta or meta)
         case Image():
@@ -111,7 +111,9 @@ def _ready_made(
 
 def _of_file(file: File, declared: str | None, meta: JsonObject | None) -> ReadResourceContents:
     found = file.to_resource_content().resource
-    content = found.text if isinstance(found, TextResourceContents) else decode_base64(found.blob)
+    content = (
+        found.text if isinstance(found, types.TextResourceContents) else decode_base64(found.blob)
+    )
     return ReadResourceContents(content, declared or found.mime_type, meta)
 
 

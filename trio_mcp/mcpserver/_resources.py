@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 import trio
 
+from trio_mcp import types
 from trio_mcp._checks import check_kind, check_text
-from trio_mcp.types import Resource as WireResource
 
 from ._resource_contents import BINARY, TEXT, ReadResourceContents, contents_of
 from ._resource_uris import check_uri
@@ -89,9 +89,9 @@ class Resource(ABC):
         # "text/plain" is the guess of those who know nothing; the contents know more.
         return None if guess == TEXT and isinstance(content, bytes) else guess
 
-    def to_wire(self) -> WireResource:
+    def to_wire(self) -> types.Resource:
         """Make the entry of ``resources/list``."""
-        return WireResource(
+        return types.Resource(
             uri=self.uri,
             name=self.name or self.uri,
             title=self.title,

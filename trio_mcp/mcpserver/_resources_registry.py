@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from trio_mcp import types
 from trio_mcp._checks import check_kind, check_text
 from trio_mcp._codec import check_wire
 from trio_mcp.errors import (
@@ -16,17 +17,6 @@ from trio_mcp.errors import (
     UnexpectedResourceError,
 )
 from trio_mcp.server import ResourcesListChanged, subscribe_resource, unsubscribe_resource
-from trio_mcp.types import (
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    SubscribeRequestParams,
-    UnsubscribeRequestParams,
-)
-from trio_mcp.types import Resource as WireResource
-from trio_mcp.types import ResourceTemplate as WireResourceTemplate
 from trio_mcp.types._common import is_input_required
 
 from ._answers import is_answer, resource_failure, single_cause, unknown_resource
@@ -66,13 +56,13 @@ class ServesResources(ServingBase[LifespanResultT]):
             self.add_resource(resource)
 
     def _resources_changed(self) -> None:
-        self._serve("resources/list", PaginatedRequestParams, self._handle_list_resources)
+        self._serve("resources/list", types.PaginatedRequestParams, self._handle_list_resources)
         self._serve(
-            "resources/templates/list", PaginatedRequestParams, self._handle_list_templates
+            "resources/templates/list", types.PaginatedRequestParams, self._handle_list_templates
         )
-        self._serve("resources/read", ReadResourceRequestParams, self._handle_read_resource)
-        self._serve("resources/subscribe", SubscribeRequestParams, subscribe_resource)
-        self._serve("resources/unsubscribe", UnsubscribeRequestParams, unsubscribe_resource)
+        self._serve("resources/read", types.ReadResourceRequestParams, self._handle_read_resource)
+        self._serve("resources/subscribe", types.SubscribeRequestParams, subscribe_resource)
+        self._serve("resources/unsubscribe", types.UnsubscribeRequestParams, unsubscribe_resource)
         self._announce(ResourcesListChanged())
 
     # Registering
@@ -222,12 +212,12 @@ class ServesResources(ServingBase[LifespanResultT]):
 
     # Using
 
-    async def list_resources(self) -> list[WireResource]:
+    async def list_resources(self) -> list[types.Resource]:
         """List the resources, in the order in which they were added."""
         await trio.lowlevel.checkpoint()
         return [resource.to_wire() for resource in self._resources.items()]
 
-    async def list_resource_templates(self) -> list[WireResourceTemplate]:
+    async def list_resource_templates(self) -> list[types.ResourceTemplate]:
         """List the templates, in the order in which they were added."""
         await trio.lowlevel.checkpoint()
         return [template.to_wire() for template in self._templates.items()]
@@ -294,22 +284,22 @@ class ServesResources(ServingBase[LifespanResultT]):
     # Handlers
 
     async def _handle_list_resources(
-        self, _ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
-    ) -> ListResourcesResult:
+        self, _ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams
+    ) -> types.ListResourcesResult:
         listing = self._resources.listing("wire", methodcaller("to_wire"))
         page, next_cursor = listing.page(params.cursor, self._list_page_size)
-        return ListResourcesResult(resources=page, next_cursor=next_cursor)
+        return types.ListResourcesResult(resources=page, next_cursor=next_cursor)
 
     async def _handle_list_templates(
-        self, _ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
-    ) -> ListResourceTemplatesResult:
+        self, _ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams
+    ) -> types.ListResourceTemplatesResult:
         listing = self._templates.listing("wire", methodcaller("to_wire"))
         page, next_cursor = listing.page(params.cursor, self._list_page_size)
-        return ListResourceTemplatesResult(resource_templates=page, next_cursor=next_cursor)
+        return types.ListResourceTemplatesResult(resource_templates=page, next_cursor=next_cursor)
 
     async def _handle_read_resource(
-        self, ctx: ServerRequestContext[Any, Any], params: ReadResourceRequestParams
-    ) -> ReadResourceResult | InputRequiredResult:
+        self, ctx: ServerRequestContext[Any, Any], params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult | InputRequiredResult:
         context = self._context(ctx, params)
         try:
             found = await self._read_resource(params.uri, context)
@@ -319,4 +309,4 @@ class ServesResources(ServingBase[LifespanResultT]):
             raise resource_failure(params.uri, exc, context) from exc
         if is_input_required(found):
             return found
-        return ReadResourceResult(contents=[piece.to_wire(params.uri) for piece in found])
+        return types.ReadResourceResult(contents=[piece.to_wire(params.uri) for piece in found])

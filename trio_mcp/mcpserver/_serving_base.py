@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
-from trio_mcp.types import EmptyResult, SetLevelRequestParams
+from trio_mcp import types
 
 from ._context import Context
 from ._settings import LifespanResultT
@@ -79,7 +79,7 @@ class ServingBase(Generic[LifespanResultT]):
     def _allow_logging(self, context_kwarg: str | None) -> None:
         """Announce logging as soon as a function has the `Context` that it takes."""
         if context_kwarg is not None:
-            self._serve("logging/setLevel", SetLevelRequestParams, _set_logging_level)
+            self._serve("logging/setLevel", types.SetLevelRequestParams, _set_logging_level)
 
     def _context(
         self,
@@ -92,10 +92,10 @@ class ServingBase(Generic[LifespanResultT]):
 
 
 async def _set_logging_level(
-    _ctx: ServerRequestContext[Any, Any], _params: SetLevelRequestParams
-) -> EmptyResult:
+    _ctx: ServerRequestContext[Any, Any], _params: types.SetLevelRequestParams
+) -> types.EmptyResult:
     # The connection keeps the level; there is nothing else to do.
-    return EmptyResult()
+    return types.EmptyResult()
 
 
 def revision_of(ctx: ServerRequestContext[Any, Any]) -> Revision:

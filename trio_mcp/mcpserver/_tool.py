@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, get_origin
 
 import attrs
 
+from trio_mcp import types
 from trio_mcp._checks import check_callable, is_async_callable
 from trio_mcp._codec._check import check_wire
 from trio_mcp._codec._converter import encode
@@ -20,7 +21,6 @@ from trio_mcp.errors import (
     UnexpectedResourceError,
     UnexpectedToolError,
 )
-from trio_mcp.types import Tool as WireTool
 from trio_mcp.types._base import is_object
 
 from ._answers import single_cause
@@ -114,7 +114,7 @@ class Tool:
     run_in_thread: bool
     _options: _Options = attrs.field(alias="options", repr=False)
     _plan: _Plan | None = attrs.field(default=None, init=False, repr=False)
-    _wire: dict[str, WireTool] = attrs.field(factory=dict[str, Any], init=False, repr=False)
+    _wire: dict[str, types.Tool] = attrs.field(factory=dict[str, Any], init=False, repr=False)
     _json: dict[str, JsonObject] = attrs.field(factory=dict[str, Any], init=False, repr=False)
 
     @classmethod
@@ -188,7 +188,7 @@ class Tool:
                 f"{tool_name}: a function in the event loop cannot be stopped by timeout="
             )
         check_wire(
-            WireTool(
+            types.Tool(
                 name=tool_name,
                 title=title,
                 description=description,
@@ -259,11 +259,11 @@ class Tool:
         """What checks the structured content."""
         return self._read().results.validator
 
-    def to_wire(self, revision: Revision) -> WireTool:
+    def to_wire(self, revision: Revision) -> types.Tool:
         """Make the entry of ``tools/list``, the same object each time."""
         made = self._wire.get(revision.version)
         if made is None:
-            made = self._wire[revision.version] = WireTool(
+            made = self._wire[revision.version] = types.Tool(
                 name=self.name,
                 title=self.title,
                 description=self.description or None,

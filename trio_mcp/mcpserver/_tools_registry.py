@@ -6,16 +6,12 @@ from typing import TYPE_CHECKING, Any, overload
 
 import trio
 
+from trio_mcp import types
 from trio_mcp._checks import check_kind, check_text
 from trio_mcp._codec import SharedArray
 from trio_mcp.errors import MCPError, ToolError
 from trio_mcp.server import ToolsListChanged
-from trio_mcp.types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    PaginatedRequestParams,
-)
+from trio_mcp.types import INVALID_PARAMS
 from trio_mcp.types._revisions import LATEST_MODERN
 
 from ._answers import tool_failure
@@ -54,8 +50,8 @@ class ServesTools(ServingBase[LifespanResultT]):
             self._register_tool(tool)
 
     def _tools_changed(self) -> None:
-        self._serve("tools/list", PaginatedRequestParams, self._handle_list_tools)
-        self._serve("tools/call", CallToolRequestParams, self._tool_call_handler)
+        self._serve("tools/list", types.PaginatedRequestParams, self._handle_list_tools)
+        self._serve("tools/call", types.CallToolRequestParams, self._tool_call_handler)
         self._announce(ToolsListChanged())
 
     # Registering
@@ -218,7 +214,7 @@ class ServesTools(ServingBase[LifespanResultT]):
         name: str,
         arguments: dict[str, Any],
         context: Context[Any, Any] | None = None,
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> types.CallToolResult | InputRequiredResult:
         """Call a tool from within this process.
 
         Args:
@@ -237,11 +233,11 @@ class ServesTools(ServingBase[LifespanResultT]):
 
     async def _call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any]
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> types.CallToolResult | InputRequiredResult:
         tool = self._tools.get(name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}")
-        result: CallToolResult | InputRequiredResult = await tool.run(
+        result: types.CallToolResult | InputRequiredResult = await tool.run(
             arguments, context, convert_result=True, limiter=self.workers.limiter
         )
         return result
@@ -253,7 +249,7 @@ class ServesTools(ServingBase[LifespanResultT]):
         return None if tool is None else tool.parameters
 
     async def _handle_list_tools(
-        self, ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
+        self, ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams
     ) -> JsonObject:
         revision = revision_of(ctx)
         listing = self._tools.listing(revision, lambda tool: tool.to_json(revision))
@@ -264,8 +260,8 @@ class ServesTools(ServingBase[LifespanResultT]):
         return result
 
     async def _handle_call_tool(
-        self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
-    ) -> CallToolResult | InputRequiredResult:
+        self, ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult | InputRequiredResult:
         context = self._context(ctx, params)
         try:
             return await self._call_tool(params.name, params.arguments or {}, context)
@@ -273,7 +269,7 @@ class ServesTools(ServingBase[LifespanResultT]):
             return tool_failure(params.name, exc, context)
 
     async def _handle_intercepted(
-        self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
+        self, ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
     ) -> HandlerResult:
         try:
             return await self._intercepted(ctx, params)

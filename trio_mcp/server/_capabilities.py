@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from trio_mcp.types import (
-    CompletionsCapability,
-    LoggingCapability,
-    PromptsCapability,
-    ResourcesCapability,
-    ServerCapabilities,
-    ToolsCapability,
-)
+from trio_mcp import types
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -37,7 +30,7 @@ def compute_capabilities(
     options: NotificationOptions,
     experimental: dict[str, JsonObject] | None = None,
     extensions: dict[str, JsonObject] | None = None,
-) -> ServerCapabilities:
+) -> types.ServerCapabilities:
     """Compute the capabilities of a server from the methods it handles.
 
     In the modern era changes travel on ``subscriptions/listen`` streams, so a server that
@@ -51,20 +44,20 @@ def compute_capabilities(
     def changes(announced: bool) -> bool | None:
         return True if (listens if streams else announced) else None
 
-    return ServerCapabilities(
-        prompts=PromptsCapability(list_changed=changes(options.prompts_changed))
+    return types.ServerCapabilities(
+        prompts=types.PromptsCapability(list_changed=changes(options.prompts_changed))
         if "prompts/list" in handled
         else None,
-        resources=ResourcesCapability(
+        resources=types.ResourcesCapability(
             subscribe=True if subscribes else None, list_changed=changes(options.resources_changed)
         )
         if "resources/list" in handled
         else None,
-        tools=ToolsCapability(list_changed=changes(options.tools_changed))
+        tools=types.ToolsCapability(list_changed=changes(options.tools_changed))
         if "tools/list" in handled
         else None,
-        logging=LoggingCapability() if "logging/setLevel" in handled else None,
-        completions=CompletionsCapability() if "completion/complete" in handled else None,
+        logging=types.LoggingCapability() if "logging/setLevel" in handled else None,
+        completions=types.CompletionsCapability() if "completion/complete" in handled else None,
         experimental=experimental or None,
         extensions=extensions or None,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
+from trio_mcp import types
 from trio_mcp._checks import awaited
 from trio_mcp._codec import DecodeError, SharedArray, checked_copy, decode, dumps, encode, excerpt
 from trio_mcp._protocol._handshake import choose_handshake_revision
@@ -30,9 +31,6 @@ from trio_mcp.types import (
     RESOURCE_NOT_FOUND,
     SERVER_INFO_META_KEY,
     URL_ELICITATION_REQUIRED,
-    EmptyResult,
-    ErrorData,
-    InitializeRequestParams,
 )
 from trio_mcp.types._base import WireModel, is_object
 from trio_mcp.types._methods import METHODS
@@ -173,7 +171,7 @@ class ServerServing(Serving):
     def _negotiate(self, exchange: Exchange, connection: ServerConnection) -> Accepted:
         try:
             params = decode(
-                InitializeRequestParams,
+                types.InitializeRequestParams,
                 exchange.params,
                 exchange.accepted.revision,
                 where="params",
@@ -289,12 +287,12 @@ class ServerServing(Serving):
 
     def malformed(
         self, connection: Connection, malformed: Malformed
-    ) -> tuple[ErrorData | None, None]:
+    ) -> tuple[types.ErrorData | None, None]:
         """See `Serving.malformed`. Everything but an answer is answered."""
         del connection
         if malformed.is_response:
             return None, None
-        return ErrorData(code=malformed.code, message=malformed.message), None
+        return types.ErrorData(code=malformed.code, message=malformed.message), None
 
 
 def _params_of(exchange: Exchange) -> JsonObject:
@@ -347,7 +345,7 @@ async def _call_handler(
 
 def _to_json(result: Any, revision: Revision) -> JsonObject:
     if result is None:
-        return encode(EmptyResult(), revision)
+        return encode(types.EmptyResult(), revision)
     if isinstance(result, WireModel):
         return encode(result, revision)
     if is_object(result):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
+from trio_mcp import types
 from trio_mcp._checks import check_kind
 from trio_mcp._codec import DecodeError, checked_copy, decode, encode
 from trio_mcp._deprecation import deprecated
@@ -12,7 +13,6 @@ from trio_mcp._protocol._refusals import lacking, missing_client_capability
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions
 from trio_mcp._rpc._progress import progress_params
 from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning, NoBackChannelError
-from trio_mcp.types import ClientCapabilities, EmptyResult, Implementation, InitializeRequestParams
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN
 from trio_mcp.types._sampling_options import sampling_request, spells_out_sampling_options
 
@@ -61,7 +61,7 @@ class ServerSession:
         self._connection = connection
         self._revision = revision
         self._exchange = exchange
-        self._capabilities: ClientCapabilities | None = None
+        self._capabilities: types.ClientCapabilities | None = None
 
     # Who asks
 
@@ -71,39 +71,42 @@ class ServerSession:
         return self._revision.version
 
     @property
-    def client_params(self) -> InitializeRequestParams | None:
+    def client_params(self) -> types.InitializeRequestParams | None:
         """What the client says of itself: in ``initialize``, or in this request's ``_meta``."""
         accepted = None if self._exchange is None else self._exchange.accepted
         if accepted is None or accepted.capabilities is None:
             return self._connection.client_params
         info = accepted.client_info
-        return InitializeRequestParams(
+        return types.InitializeRequestParams(
             protocol_version=self._revision.version,
-            capabilities=self.client_capabilities or ClientCapabilities(),
-            client_info=Implementation(name="unknown", version="")
+            capabilities=self.client_capabilities or types.ClientCapabilities(),
+            client_info=types.Implementation(name="unknown", version="")
             if info is None
-            else decode(Implementation, info, self._revision, where="clientInfo"),
+            else decode(types.Implementation, info, self._revision, where="clientInfo"),
         )
 
     @property
-    def client_capabilities(self) -> ClientCapabilities | None:
+    def client_capabilities(self) -> types.ClientCapabilities | None:
         """What the client can do for this request; None before the handshake."""
         if self._capabilities is None:
             accepted = None if self._exchange is None else self._exchange.accepted
             if accepted is not None and accepted.capabilities is not None:
                 self._capabilities = decode(
-                    ClientCapabilities, accepted.capabilities, self._revision, where="capabilities"
+                    types.ClientCapabilities,
+                    accepted.capabilities,
+                    self._revision,
+                    where="capabilities",
                 )
             elif self._connection.client_params is not None:
                 self._capabilities = self._connection.client_params.capabilities
         return self._capabilities
 
-    def check_client_capability(self, capability: ClientCapabilities) -> bool:
+    def check_client_capability(self, capability: types.ClientCapabilities) -> bool:
         """Tell whether the client declared at least this much."""
         declared = self._declared()
         return declared is not None and not lacking(_whole(capability), declared)
 
-    def require_client_capability(self, capability: ClientCapabilities) -> None:
+    def require_client_capability(self, capability: types.ClientCapabilities) -> None:
         """Refuse the request unless the client declared at least this much.
 
         Raises:
@@ -286,9 +289,9 @@ class ServerSession:
     def _asking_link(self) -> Link | None:
         return self._connection.link if self._exchange is None else self._exchange.link
 
-    async def send_ping(self) -> EmptyResult:
+    async def send_ping(self) -> types.EmptyResult:
         """Ask the client for a sign of life."""
-        return await self._ask("ping", None, EmptyResult)
+        return await self._ask("ping", None, types.EmptyResult)
 
     @deprecated(_SAMPLING_IS_DEPRECATED, category=MCPDeprecationWarning)
     @spells_out_sampling_options
@@ -401,6 +404,6 @@ def _reaches(level: str, threshold: str) -> bool:
     return LOG_LEVELS.index(level) >= LOG_LEVELS.index(threshold)
 
 
-def _whole(capability: ClientCapabilities) -> JsonObject:
+def _whole(capability: types.ClientCapabilities) -> JsonObject:
     # What this request's revision has no word for, its client cannot have declared.
     return {**encode(capability, LATEST_HANDSHAKE), **encode(capability, LATEST_MODERN)}
