@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from trio_mcp.types._revisions import KNOWN_REVISIONS, LATEST_HANDSHAKE, LATEST_
 from . import server
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable
+    from collections.abc import AsyncGenerator, Callable, Iterable
 
     from trio_mcp.types._revisions import Revision
 
@@ -32,7 +33,7 @@ class Features:
 
     Attributes:
       road: "direct" (memory), "text" (memory, every message passed as JSON text), "stdio" (a
-          process), or "http" (a socket).
+          process), or one of `HTTP`, over a socket.
       revision: What the client and the server speak; it answers which features there are.
 
     """
@@ -46,18 +47,33 @@ class Features:
     @property
     def takes_real_time(self) -> bool:
         """Whether bytes travel outside of the program."""
-        return self.road in {"stdio", "http"}
+        return self.road not in {"direct", "text"}
 
     @property
     def is_modern(self) -> bool:
         return self.revision.is_modern
 
+    @property
+    def hears_while_it_waits(self) -> bool:
+        """Whether the server can say something before it answers: not with JSON alone."""
+        return self.road != "http-json"
+
+    @property
+    def is_remembered(self) -> bool:
+        """Whether the server can tell that two requests are one client's, or needs not to."""
+        return self.is_modern or self.road != "http-stateless"
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether the server's questions reach the client."""
+        return self.is_modern or (self.hears_while_it_waits and self.is_remembered)
+
     @asynccontextmanager
     async def open(self, **options: Any) -> AsyncGenerator[Client, None]:
         """Connect a client, with any of its options."""
         options = {"mode": "auto" if self.is_modern else self.revision.version, **options}
-        if self.road == "http":
-            async with _serve_http() as url, Client(url, **options) as client:
+        if self.road in HTTP:
+            async with _serve_http(self.road) as url, Client(url, **options) as client:
                 yield client
         elif self.road != "stdio":
             async with open_client(server.mcp, self.road, **options) as client:  # type: ignore[arg-type]
@@ -68,12 +84,19 @@ class Features:
                 yield client
 
 
+HTTP: dict[str, Callable[[], Any]] = {
+    "http": server.mcp.streamable_http_app,
+    "http-json": partial(server.mcp.streamable_http_app, json_response=True),
+    "http-stateless": partial(server.mcp.streamable_http_app, stateless_http=True),
+    "sse": server.mcp.sse_app,
+}
+
+
 @asynccontextmanager
-async def _serve_http() -> AsyncGenerator[str, None]:
+async def _serve_http(road: str) -> AsyncGenerator[str, None]:
     async with trio.open_nursery() as nursery:
-        app = server.mcp.streamable_http_app()
-        served = await nursery.start(serve_http_app, app, ServeOptions(port=0))
-        yield f"{served.url}/mcp"
+        served = await nursery.start(serve_http_app, HTTP[road](), ServeOptions(port=0))
+        yield served.url + ("/sse" if road == "sse" else "/mcp")
         nursery.cancel_scope.cancel()
 
 
@@ -84,7 +107,12 @@ IN_MEMORY = [Features(road, each) for road in ("direct", "text") for each in KNO
 OVER_STDIO = [Features("stdio", LATEST_HANDSHAKE), Features("stdio", LATEST_MODERN)]
 
 # In the older era, headers and batches differ from one revision to the next.
-OVER_HTTP = [Features("http", each) for each in KNOWN_REVISIONS if each.has_streamable_http]
+OVER_HTTP = [
+    *(Features("http", each) for each in KNOWN_REVISIONS if each.has_streamable_http),
+    *(Features("http-json", each) for each in (LATEST_HANDSHAKE, LATEST_MODERN)),
+    Features("http-stateless", LATEST_HANDSHAKE),
+    *(Features("sse", each) for each in (KNOWN_REVISIONS[0], LATEST_HANDSHAKE)),
+]
 
 EVERYWHERE = [*IN_MEMORY, *OVER_STDIO, *OVER_HTTP]
 
@@ -99,3 +127,11 @@ in_memory = at(IN_MEMORY)
 
 in_the_modern_era = at(each for each in EVERYWHERE if each.is_modern)
 in_the_older_era = at(each for each in EVERYWHERE if not each.is_modern)
+
+# What a carrier cannot do by the specification, it is not asked for.
+where_it_hears_while_it_waits = at(each for each in EVERYWHERE if each.hears_while_it_waits)
+where_it_is_remembered = at(each for each in EVERYWHERE if each.is_remembered)
+where_it_can_be_asked = at(each for each in EVERYWHERE if each.can_be_asked)
+in_a_conversation = at(
+    each for each in EVERYWHERE if each.hears_while_it_waits and each.is_remembered
+)

@@ -6,10 +6,11 @@ import trio
 
 from trio_mcp.types import ElicitResult
 
-from ._roads import in_memory
+from ._roads import in_a_conversation, in_memory, where_it_can_be_asked
 from ._story import error_of, text_of
 
 
+@in_a_conversation
 async def test_a_cancelled_scope_cancels_the_handler(features):
     async with features.open() as client:
         with trio.CancelScope() as scope:
@@ -40,6 +41,7 @@ async def test_one_of_many_calls_is_cancelled_and_the_others_go_on(features):
     assert results == ["arrived"] * 3
 
 
+@where_it_can_be_asked
 async def test_a_server_that_gives_up_cancels_its_question(features):
     cancelled = trio.Event()
 

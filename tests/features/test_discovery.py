@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from trio_mcp.types import Implementation
 
-from ._roads import in_memory
+from ._roads import in_memory, where_it_is_remembered
 
 
+@where_it_is_remembered
 async def test_both_sides_say_who_they_are(features):
     revision = features.revision
     me = Implementation(name="tester", version="1")

@@ -6,13 +6,14 @@ import pytest
 
 from trio_mcp.types import ElicitCompleteNotification, ElicitRequestURLParams, ElicitResult
 
-from ._roads import IN_MEMORY, at, in_memory
+from ._roads import IN_MEMORY, at, in_memory, where_it_can_be_asked
 from ._story import decline, error_of, failure_of, fill_in, settle, text_of
 
 MISSING_CAPABILITY = -32021
 
 
 @pytest.mark.req("R-340", "R-346")
+@where_it_can_be_asked
 async def test_forms_are_filled_in_and_defaults_applied(features):
     asked = []
 
@@ -69,6 +70,7 @@ async def test_while_a_call_waits_only_older_clients_are_asked(features):
             assert error.code == MISSING_CAPABILITY
 
 
+@where_it_can_be_asked
 async def test_a_user_is_sent_to_a_page_and_its_end_is_told(features):
     asked, told = [], []
 

@@ -6,7 +6,7 @@ from trio_mcp.client import ClientExtension, NotificationBinding
 from trio_mcp.types import Notification, Request, Result
 from trio_mcp.types._base import WireModel, wire_model
 
-from ._roads import in_memory
+from ._roads import in_a_conversation, in_memory
 from ._story import error_of, settle, text_of
 
 
@@ -55,6 +55,7 @@ async def test_an_extension_stands_round_the_calls_of_tools(features):
         assert text_of(await client.call_tool("never")) == "not even asked"
 
 
+@in_a_conversation
 async def test_notifications_go_both_ways(features):
     receipts = Receipts()
     async with features.open(extensions=[receipts]) as client:

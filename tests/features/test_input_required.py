@@ -6,10 +6,11 @@ import pytest
 
 from trio_mcp.types import ElicitResult, InputRequiredResult, TextContent
 
-from ._roads import in_memory, in_the_modern_era
+from ._roads import in_memory, in_the_modern_era, where_it_can_be_asked
 from ._story import error_of, fill_in, text_of
 
 
+@where_it_can_be_asked
 async def test_tools_resources_and_prompts_may_ask(features):
     async with features.open(elicitation_callback=fill_in) as client:
         if not features.revision.has_elicitation:

@@ -8,6 +8,7 @@ import pytest
 
 from trio_mcp.client import PromptsListChanged, ResourcesListChanged, ToolsListChanged
 
+from ._roads import where_it_is_remembered
 from ._story import settle, text_of
 
 METHODS = {
@@ -46,6 +47,7 @@ async def names(client, what):
 
 @pytest.mark.req("R-269", "R-286", "R-597")
 @pytest.mark.case("C036")
+@where_it_is_remembered
 async def test_each_list_tells_of_its_changes(features):
     heard = []
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ._roads import in_the_modern_era
+from ._roads import in_a_conversation, in_the_modern_era
 from ._story import error_of, settle
 
 pytestmark = pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")
 
 
+@in_a_conversation
 async def test_only_the_wanted_levels_are_told(features):
     logged = []
 

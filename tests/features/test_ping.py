@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ._roads import where_it_can_be_asked
 from ._story import error_of, text_of
 
 
+@where_it_can_be_asked
 async def test_both_sides_are_alive(features):
     async with features.open() as client:
         if features.is_modern:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ._roads import where_it_hears_while_it_waits
 from ._story import text_of
 
 
+@where_it_hears_while_it_waits
 async def test_progress_comes_in_order_and_before_the_result(features):
     seen = []
 

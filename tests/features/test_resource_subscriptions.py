@@ -7,11 +7,13 @@ import trio
 
 from trio_mcp.types import ResourceUpdatedNotification
 
+from ._roads import where_it_is_remembered
 from ._story import error_of, settle
 
 pytestmark = pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")
 
 
+@where_it_is_remembered
 async def test_a_session_hears_of_what_it_subscribed_to(features):
     heard = []
 

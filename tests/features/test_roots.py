@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ._roads import in_memory, in_the_older_era
+from ._roads import EVERYWHERE, at, in_memory, where_it_can_be_asked
 from ._story import error_of, roots, text_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")
 
 
+@where_it_can_be_asked
 async def test_roots_are_asked_for_in_every_era(features):
     async with features.open(list_roots_callback=roots) as client:
         assert text_of(await client.call_tool("where")) == "file:///home/ada"
@@ -28,7 +29,7 @@ async def test_who_has_none_is_not_asked(features):
     assert error.data == {"requiredCapabilities": {"roots": {}}}
 
 
-@in_the_older_era
+@at(each for each in EVERYWHERE if not each.is_modern and each.is_remembered)
 async def test_the_older_era_is_told_that_they_changed(features):
     method = "notifications/roots/list_changed"
     async with features.open(list_roots_callback=roots) as client:

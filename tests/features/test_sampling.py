@@ -13,7 +13,7 @@ from trio_mcp.types import (
     ToolUseContent,
 )
 
-from ._roads import in_memory
+from ._roads import in_memory, where_it_can_be_asked
 from ._story import error_of, say, text_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationW
 MISSING_CAPABILITY = -32021
 
 
+@where_it_can_be_asked
 async def test_the_model_is_asked_in_every_era(features):
     asked = []
 

@@ -6,10 +6,11 @@ import pytest
 
 from trio_mcp.errors import RequestTimeout
 
-from ._roads import in_memory
+from ._roads import in_memory, where_it_is_remembered
 from ._story import failure_of, text_of
 
 
+@where_it_is_remembered
 async def test_a_time_limit_ends_the_call_and_its_handler(features):
     async with features.open() as client:
         with pytest.raises(RequestTimeout, match=r"tools/call: no answer within 0\.5 s"):
