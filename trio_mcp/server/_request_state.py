@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import logging
 import math
 import os
@@ -258,10 +257,14 @@ _WORDS: Final = {
 
 def compact_json(value: Any, *, sort_keys: bool = False) -> str:
     """Write JSON in ASCII without spaces; it takes lone surrogates, which UTF-8 does not."""
+    import json  # noqa: PLC0415 - few requests have a state
+
     return json.dumps(value, separators=(",", ":"), sort_keys=sort_keys)
 
 
 def _claims_in(payload: bytes) -> JsonObject:
+    import json  # noqa: PLC0415 - as above
+
     try:
         found: Any = json.loads(payload)
     except ValueError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
@@ -85,6 +84,8 @@ def _count(number: Any, noun: str) -> str:
 def _literal(value: JsonValue) -> str:
     if isinstance(value, str):
         return quote(value)
+    import json  # noqa: PLC0415 - loads for such an error alone
+
     return shorten(json.dumps(value, ensure_ascii=False, default=str), _SHOWN)
 
 
