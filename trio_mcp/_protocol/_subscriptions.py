@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
-from trio_mcp.types import SUBSCRIPTION_ID_META_KEY, SubscriptionFilter
+from trio_mcp import types
+from trio_mcp.types import SUBSCRIPTION_ID_META_KEY
 from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
@@ -91,23 +92,25 @@ def subscription_id_of(params: JsonObject) -> JsonValue:
 
 def can_subscribe(capabilities: ServerCapabilities) -> bool:
     """Tell whether a server announces any change that could be told."""
-    everything = SubscriptionFilter(
+    everything = types.SubscriptionFilter(
         tools_list_changed=True,
         prompts_list_changed=True,
         resources_list_changed=True,
         resource_subscriptions=["every:resource"],
     )
-    return honor(everything, capabilities) != SubscriptionFilter()
+    return honor(everything, capabilities) != types.SubscriptionFilter()
 
 
-def honor(wanted: SubscriptionFilter, capabilities: ServerCapabilities) -> SubscriptionFilter:
+def honor(
+    wanted: types.SubscriptionFilter, capabilities: ServerCapabilities
+) -> types.SubscriptionFilter:
     """Cut a filter down to what a server with these capabilities tells (subscriptions).
 
     What is not told is left out of the answer, rather than written as false.
     """
     tools, prompts, resources = capabilities.tools, capabilities.prompts, capabilities.resources
     subscribes = resources is not None and resources.subscribe
-    return SubscriptionFilter(
+    return types.SubscriptionFilter(
         tools_list_changed=_both(wanted.tools_list_changed, tools and tools.list_changed),
         prompts_list_changed=_both(wanted.prompts_list_changed, prompts and prompts.list_changed),
         resources_list_changed=_both(
@@ -131,7 +134,7 @@ class Selection:
     uris: frozenset[str]
 
     @classmethod
-    def of(cls, honored: SubscriptionFilter) -> Selection:
+    def of(cls, honored: types.SubscriptionFilter) -> Selection:
         """Read a filter."""
         kinds: dict[ServerEvent, bool | None] = {
             ToolsListChanged(): honored.tools_list_changed,

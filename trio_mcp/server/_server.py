@@ -8,22 +8,14 @@ from typing import TYPE_CHECKING, Any, Generic
 import attrs
 import trio
 
+from trio_mcp import types
 from trio_mcp._checks import check_callable, check_items, check_text
 from trio_mcp._codec import check_wire, checked_copy, encode
 from trio_mcp._rpc._channel import join_ends
 from trio_mcp._rpc._nursery import finish_within
 from trio_mcp._rpc._open_blocks import entering_task
 from trio_mcp._rpc._peer import open_peer
-from trio_mcp.types import (
-    MODERN_PROTOCOL_VERSIONS,
-    SERVER_INFO_META_KEY,
-    DiscoverResult,
-    EmptyResult,
-    Implementation,
-    InitializeRequestParams,
-    InitializeResult,
-    RequestParams,
-)
+from trio_mcp.types import MODERN_PROTOCOL_VERSIONS, SERVER_INFO_META_KEY
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision, revision_for
 
@@ -77,9 +69,9 @@ class InitializationOptions:
         _check_instructions(self.instructions)
 
     @property
-    def server_info(self) -> Implementation:
+    def server_info(self) -> types.Implementation:
         """The part that describes the server."""
-        return Implementation(
+        return types.Implementation(
             name=self.server_name,
             version=self.server_version,
             title=self.title,
@@ -308,9 +300,9 @@ class Server(ServesHttp, Generic[LifespanContextT]):
     # What the server says of itself
 
     @property
-    def server_info(self) -> Implementation:
+    def server_info(self) -> types.Implementation:
         """The server's name, version and the like, for display and logs."""
-        return Implementation(
+        return types.Implementation(
             name=self.name,
             version=self.version,
             title=self.title,
@@ -432,18 +424,18 @@ class Server(ServesHttp, Generic[LifespanContextT]):
 
 
 async def _initialize(
-    ctx: ServerRequestContext[Any, Any], params: InitializeRequestParams
-) -> InitializeResult:
+    ctx: ServerRequestContext[Any, Any], params: types.InitializeRequestParams
+) -> types.InitializeResult:
     del params
     options, server = ctx.initialization_options, ctx.server
     if options is None:
-        return InitializeResult(
+        return types.InitializeResult(
             protocol_version=ctx.protocol_version,
             capabilities=server.get_capabilities(protocol_version=ctx.protocol_version),
             server_info=server.server_info,
             instructions=server.instructions,
         )
-    return InitializeResult(
+    return types.InitializeResult(
         protocol_version=ctx.protocol_version,
         capabilities=options.capabilities,
         server_info=options.server_info,
@@ -451,19 +443,23 @@ async def _initialize(
     )
 
 
-async def _discover(ctx: ServerRequestContext[Any, Any], params: RequestParams) -> DiscoverResult:
+async def _discover(
+    ctx: ServerRequestContext[Any, Any], params: types.RequestParams
+) -> types.DiscoverResult:
     del params
-    return DiscoverResult(
+    return types.DiscoverResult(
         supported_versions=list(MODERN_PROTOCOL_VERSIONS),
         capabilities=ctx.server.get_capabilities(protocol_version=ctx.protocol_version),
         instructions=ctx.server.instructions,
     )
 
 
-async def _ping(ctx: ServerRequestContext[Any, Any], params: RequestParams) -> EmptyResult:
+async def _ping(
+    ctx: ServerRequestContext[Any, Any], params: types.RequestParams
+) -> types.EmptyResult:
     del ctx, params
     await trio.lowlevel.checkpoint()
-    return EmptyResult()
+    return types.EmptyResult()
 
 
 def _check_handler(method: str, params_type: Any, handler: Any) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import attrs
 import trio
 
+from trio_mcp import types
 from trio_mcp._codec import encode
 from trio_mcp._protocol._refusals import invalid_request, method_not_found
 from trio_mcp._protocol._subscriptions import (
@@ -20,13 +21,7 @@ from trio_mcp._protocol._subscriptions import (
     write_event,
 )
 from trio_mcp.errors import MCPError
-from trio_mcp.types import (
-    INTERNAL_ERROR,
-    SUBSCRIPTION_ID_META_KEY,
-    EmptyResult,
-    SubscriptionsAcknowledgedNotificationParams,
-    SubscriptionsListenResult,
-)
+from trio_mcp.types import INTERNAL_ERROR, SUBSCRIPTION_ID_META_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,7 +193,7 @@ class ListenHandler:
 
     async def __call__(
         self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
-    ) -> SubscriptionsListenResult:
+    ) -> types.SubscriptionsListenResult:
         """Serve one subscription, until its end.
 
         Raises:
@@ -212,7 +207,7 @@ class ListenHandler:
         honored = _honor(ctx, params.notifications)
         if len(self._streams) >= self._max_subscriptions:
             raise MCPError(INTERNAL_ERROR, _LIMIT_REACHED)
-        result = SubscriptionsListenResult(
+        result = types.SubscriptionsListenResult(
             meta={**ctx.server.server_info_stamp, SUBSCRIPTION_ID_META_KEY: exchange.id}
         )
         stream = ListenStream(Selection.of(honored), self._covers, self._max_buffered_events)
@@ -257,7 +252,7 @@ def _honor(ctx: ServerRequestContext[Any, Any], wanted: SubscriptionFilter) -> S
 
 
 async def _acknowledge(exchange: Exchange, honored: SubscriptionFilter) -> None:
-    params = SubscriptionsAcknowledgedNotificationParams(
+    params = types.SubscriptionsAcknowledgedNotificationParams(
         notifications=honored, meta={SUBSCRIPTION_ID_META_KEY: exchange.id}
     )
     await exchange.notify(ACKNOWLEDGED, encode(params, exchange.accepted.revision))
@@ -298,7 +293,7 @@ def call_in(run: trio.lowlevel.TrioToken, function: Callable[..., None], *args: 
 
 async def subscribe_resource(
     ctx: ServerRequestContext[Any, Any], params: SubscribeRequestParams
-) -> EmptyResult:
+) -> types.EmptyResult:
     """Serve ``resources/subscribe``, as ``on_subscribe_resource``, for `Server.serve_changes`.
 
     Raises:
@@ -310,16 +305,16 @@ async def subscribe_resource(
     if params.uri not in subscribed and len(subscribed) >= MAX_SUBSCRIBED:
         raise MCPError(INTERNAL_ERROR, _LIMIT_REACHED)
     subscribed.add(params.uri)
-    return EmptyResult()
+    return types.EmptyResult()
 
 
 async def unsubscribe_resource(
     ctx: ServerRequestContext[Any, Any], params: UnsubscribeRequestParams
-) -> EmptyResult:
+) -> types.EmptyResult:
     """Serve ``resources/unsubscribe``; what was not subscribed to is no mistake."""
     await trio.lowlevel.checkpoint()
     _subscribed(ctx).discard(params.uri)
-    return EmptyResult()
+    return types.EmptyResult()
 
 
 def _subscribed(ctx: ServerRequestContext[Any, Any]) -> set[str]:
