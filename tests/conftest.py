@@ -1,7 +1,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import socket
+import subprocess
+import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +14,7 @@ import hypothesis
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
     from trio_mcp.client import Client
 
@@ -58,3 +63,98 @@ def reference_data() -> Path:
     if not folder:
         pytest.skip("TRIO_MCP_TEST_DATA does not say where the published schemas are")
     return Path(folder)
+
+
+class RedisServer:
+    """A real redis-server on a unix socket, which a test may kill and start again.
+
+    It keeps nothing on a disk, so what it knew is gone then.
+    """
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.path = folder / "redis.sock"
+        self.url = f"unix://{self.path}"
+        self._folder = folder
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self.path.unlink(missing_ok=True)
+        words = ["--port", "0", "--unixsocket", str(self.path), "--save", ""]
+        log = self._folder / "redis.log"
+        with log.open("ab") as out:
+            self._process = subprocess.Popen(
+                ["redis-server", *words, "--dir", str(self._folder), *self._options],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+            )
+        deadline = time.monotonic() + 10
+        while not self._answers():
+            assert self._process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.01)
+
+    def _answers(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(1)
+            try:
+                sock.connect(str(self.path))
+                sock.sendall(b"PING\r\n")
+                return sock.recv(100).startswith((b"+PONG", b"-NOAUTH"))
+            except OSError:
+                return False
+
+    def signal(self, number: int) -> None:
+        """Send it a signal: SIGSTOP has it fall silent, SIGCONT go on."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """End it at once; all connections to it break."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def ask(self, *words: str | bytes) -> Any:
+        """Ask it something, on a connection of its own; gives what it answers, unparsed."""
+        parts = [word.encode() if isinstance(word, str) else word for word in words]
+        sent = b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(5)
+            sock.connect(str(self.path))
+            sock.sendall(b"*%d\r\n%b" % (len(parts), sent))
+            return sock.recv(1_000_000)
+
+
+@pytest.fixture
+def start_redis() -> Iterator[Callable[..., RedisServer]]:
+    """Start a redis-server with further options; it is ended when the test is."""
+    if shutil.which("redis-server") is None:
+        pytest.skip("redis-server is not installed")
+    pytest.importorskip("coredis", reason="the extra redis is not installed")
+    # Not tmp_path, whose name may be too long for a socket.
+    folder = Path(tempfile.mkdtemp(prefix="redis-"))
+    servers: list[RedisServer] = []
+
+    def start(*options: str) -> RedisServer:
+        inner = folder / str(len(servers))
+        inner.mkdir()
+        servers.append(RedisServer(inner, *options))
+        servers[-1].start()
+        return servers[-1]
+
+    try:
+        yield start
+    finally:
+        for each in servers:
+            each.kill()
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def redis_server(start_redis: Callable[..., RedisServer]) -> RedisServer:
+    """Start a redis-server; it is ended when the test is."""
+    return start_redis()

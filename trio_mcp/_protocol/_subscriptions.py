@@ -60,12 +60,23 @@ ServerEvent: TypeAlias = (
     ToolsListChanged | PromptsListChanged | ResourcesListChanged | ResourceUpdated
 )
 
+
+@attrs.frozen
+class EventsLost:
+    """Events were lost on their way: anything may have changed.
+
+    A `SubscriptionBus` tells it to its listeners after it could not hear of events for a while.
+    Whoever listens is told then that all has changed that they asked about.
+    """
+
+
 _UPDATED: Final = "notifications/resources/updated"
 _LIST_CHANGES: Final[dict[str, ServerEvent]] = {
     "notifications/tools/list_changed": ToolsListChanged(),
     "notifications/prompts/list_changed": PromptsListChanged(),
     "notifications/resources/list_changed": ResourcesListChanged(),
 }
+LIST_EVENTS: Final = tuple(_LIST_CHANGES.values())
 _METHOD_OF: Final = {event: method for method, event in _LIST_CHANGES.items()}
 
 
@@ -163,8 +174,16 @@ class Selection:
 
     def everything(self) -> list[ServerEvent]:
         """Return one event of each kind, for when anything may have happened."""
-        lists = [event for event in _METHOD_OF if event in self.kinds]
+        lists = [event for event in LIST_EVENTS if event in self.kinds]
         return [*lists, *map(ResourceUpdated, sorted(self.uris))]
+
+    def told_by(
+        self, event: ServerEvent | EventsLost, covers: Callable[[str, str], bool] | None = None
+    ) -> list[ServerEvent]:
+        """Return what is told, as a server, of what a bus has said; see `tells`."""
+        if isinstance(event, EventsLost):
+            return self.everything()
+        return [event] if self.tells(event, covers) else []
 
     def admits(self, event: ServerEvent) -> bool:
         """Decide, as a client, whether an event belongs here.

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from trio_mcp._exports import lazy_exports
+from trio_mcp._protocol._subscriptions import EventsLost as EventsLost
 from trio_mcp._protocol._subscriptions import PromptsListChanged as PromptsListChanged
 from trio_mcp._protocol._subscriptions import ResourcesListChanged as ResourcesListChanged
 from trio_mcp._protocol._subscriptions import ResourceUpdated as ResourceUpdated
@@ -36,11 +40,15 @@ from ._subscriptions import SubscriptionBus as SubscriptionBus
 from ._subscriptions import subscribe_resource as subscribe_resource
 from ._subscriptions import unsubscribe_resource as unsubscribe_resource
 
+if TYPE_CHECKING:
+    from ._redis_bus import RedisSubscriptionBus as RedisSubscriptionBus
+
 __all__ = [
     "AESGCMRequestStateCodec",
     "CacheHint",
     "CacheableMethod",
     "CallNext",
+    "EventsLost",
     "HandlerEntry",
     "HandlerResult",
     "InMemorySubscriptionBus",
@@ -50,6 +58,7 @@ __all__ = [
     "NotificationHandler",
     "NotificationOptions",
     "PromptsListChanged",
+    "RedisSubscriptionBus",
     "RequestHandler",
     "RequestStateBoundary",
     "RequestStateCodec",
@@ -74,6 +83,7 @@ __all__ = [
 for _public in (
     AESGCMRequestStateCodec,
     CacheHint,
+    EventsLost,
     HandlerEntry,
     InMemorySubscriptionBus,
     InitializationOptions,
@@ -101,3 +111,7 @@ for _public in (
 ):
     _public.__module__ = __name__
 del _public
+
+if not TYPE_CHECKING:
+    # Few servers need it, or have what it needs.
+    __getattr__, __dir__ = lazy_exports(__name__, {"RedisSubscriptionBus": "._redis_bus"})

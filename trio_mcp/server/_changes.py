@@ -11,6 +11,8 @@ import attrs
 import trio
 
 from trio_mcp._protocol._subscriptions import (
+    LIST_EVENTS,
+    EventsLost,
     PromptsListChanged,
     ResourcesListChanged,
     ResourceUpdated,
@@ -23,7 +25,7 @@ from trio_mcp.errors import ConnectionLost
 from ._subscriptions import call_in
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Collection
+    from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 
     from trio_mcp._protocol._subscriptions import ServerEvent
 
@@ -146,18 +148,19 @@ class _Run:
                     return
         self._awake = trio.Event()
 
-    def tell_sessions(self, event: ServerEvent) -> None:
+    def tell_sessions(self, event: ServerEvent | EventsLost) -> None:
         """Take an event of the bus: sessions of the older era are told unasked."""
         call_in(self._token, self._tell_sessions, event)
 
-    def _tell_sessions(self, event: ServerEvent) -> None:
+    def _tell_sessions(self, event: ServerEvent | EventsLost) -> None:
         # Another thread may have sent this on its way before the run was over.
         if self.closed:
             return
         for connection in self._connections:
-            if not _is_told(connection, event):
+            told = [each for each in _possible(connection, event) if _is_told(connection, each)]
+            if not told:
                 continue
-            connection.untold[event] = None
+            connection.untold.update(dict.fromkeys(told))
             if not connection.being_told:
                 connection.being_told = True
                 self._nursery.start_soon(_tell, connection, name="MCP changes of a session")
@@ -176,6 +179,14 @@ async def _tell(connection: ServerConnection) -> None:
         logger.debug("A session ended before it was told what changed")
     finally:
         connection.being_told = False
+
+
+def _possible(
+    connection: ServerConnection, event: ServerEvent | EventsLost
+) -> Iterable[ServerEvent]:
+    if isinstance(event, EventsLost):
+        return (*LIST_EVENTS, *map(ResourceUpdated, sorted(connection.subscribed)))
+    return (event,)
 
 
 def _is_told(connection: ServerConnection, event: ServerEvent) -> bool:

@@ -27,6 +27,7 @@ from ._http import ServesHttp
 from ._middleware import MiddlewareList
 from ._registry import HandlerEntry, check_params_type
 from ._serving import ServerServing
+from ._subscriptions import open_bus
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
@@ -276,7 +277,8 @@ class Server(ServesHttp, Generic[LifespanContextT]):
         `ListenHandler` for the same bus.
 
         Args:
-          bus: Where events go to and come from.
+          bus: Where events go to and come from. One that has to be opened is: before the
+            lifespan of each run, and closed after it.
 
         """
         self._changes = Changes(bus)
@@ -374,7 +376,8 @@ class Server(ServesHttp, Generic[LifespanContextT]):
     ) -> AsyncGenerator[ServerServing, None]:
         """Enter the lifespan; yields what carriers hand requests to, until the block ends."""
         changes = self._changes
-        async with self.lifespan(self) as lifespan_context:
+        bus = nullcontext() if changes is None else open_bus(changes.bus)
+        async with bus, self.lifespan(self) as lifespan_context:
             serving = ServerServing(
                 self, lifespan_context, initialization_options, raise_exceptions=raise_exceptions
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
@@ -25,8 +25,9 @@ from trio_mcp.types import INTERNAL_ERROR, SUBSCRIPTION_ID_META_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
 
-    from trio_mcp._protocol._subscriptions import ServerEvent
+    from trio_mcp._protocol._subscriptions import EventsLost, ServerEvent
     from trio_mcp._rpc._exchange import Exchange
     from trio_mcp.types import (
         SubscribeRequestParams,
@@ -52,19 +53,23 @@ _LIMIT_REACHED: Final = "Subscription limit reached"
 class SubscriptionBus(Protocol):
     """Takes what has changed to all who want to know, also in other processes if it likes.
 
-    One bus may serve several servers. A bus over Redis, say, publishes to its channel, and
-    tells its listeners what arrives from there.
+    One bus may serve several servers. `RedisSubscriptionBus`, say, publishes to a channel of
+    Redis, and tells its listeners what arrives from there. A bus that needs something to run
+    meanwhile has a method ``open`` without arguments, which returns an asynchronous context
+    manager: each server enters it before its lifespan, and leaves it after that.
     """
 
     async def publish(self, event: ServerEvent) -> None:
         """Tell an event to every listener."""
         ...
 
-    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+    def subscribe(
+        self, listener: Callable[[ServerEvent | EventsLost], None]
+    ) -> Callable[[], None]:
         """Have a function called with each event, in the order in which they were published.
 
-        The listeners of this package do not raise, return at once and may be called from any
-        thread.
+        A bus that may have missed some tells `EventsLost` when it hears again. The listeners of
+        this package do not raise, return at once and may be called from any thread.
 
         Returns:
           What takes it back; it may be called more than once.
@@ -73,12 +78,18 @@ class SubscriptionBus(Protocol):
         ...
 
 
+def open_bus(bus: SubscriptionBus) -> AbstractAsyncContextManager[object]:
+    """Have a bus run what it needs, as long as the block lasts."""
+    opens: Callable[[], AbstractAsyncContextManager[object]] | None = getattr(bus, "open", None)
+    return nullcontext() if opens is None else opens()
+
+
 class InMemorySubscriptionBus:
     """A bus within this process: publishing calls the listeners one after the other."""
 
     def __init__(self) -> None:
         # A function may be there more than once, so each subscription is an object of its own.
-        self._listeners: dict[object, Callable[[ServerEvent], None]] = {}
+        self._listeners: dict[object, Callable[[ServerEvent | EventsLost], None]] = {}
 
     async def publish(self, event: ServerEvent) -> None:
         """Tell an event to every listener; one that raises is logged, and the next one told.
@@ -88,15 +99,21 @@ class InMemorySubscriptionBus:
 
         """
         await trio.lowlevel.checkpoint_if_cancelled()
+        self.tell(event)
+        # A burst of events gives the streams their turn in between.
+        await trio.lowlevel.cancel_shielded_checkpoint()
+
+    def tell(self, event: ServerEvent | EventsLost) -> None:
+        """Do the same without a wait."""
         for listener in list(self._listeners.values()):
             try:
                 listener(event)
             except Exception:
                 logger.exception("A listener of a subscription bus failed")
-        # A burst of events gives the streams their turn in between.
-        await trio.lowlevel.cancel_shielded_checkpoint()
 
-    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+    def subscribe(
+        self, listener: Callable[[ServerEvent | EventsLost], None]
+    ) -> Callable[[], None]:
         """See `SubscriptionBus.subscribe`."""
         subscription = object()
         self._listeners[subscription] = listener
@@ -125,20 +142,21 @@ class ListenStream:
     _changed: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
     _run: trio.lowlevel.TrioToken = attrs.field(factory=trio.lowlevel.current_trio_token)
 
-    def deliver(self, event: ServerEvent) -> None:
+    def deliver(self, event: ServerEvent | EventsLost) -> None:
         """Take an event of the bus."""
-        if self._selection.tells(event, self._covers):
-            call_in(self._run, self._append, event)
+        told = self._selection.told_by(event, self._covers)
+        if told:
+            call_in(self._run, self._append, told)
 
     def end(self) -> None:
         """Send what waits, and then the end."""
         call_in(self._run, self._end)
 
-    def _append(self, event: ServerEvent) -> None:
+    def _append(self, told: list[ServerEvent]) -> None:
         if self._ended:
             return
-        if len(self._events) < self._room:
-            self._events.append(event)
+        if len(self._events) + len(told) <= self._room:
+            self._events += told
             self._changed.unpark_all()
         else:
             # Whoever does not read is not waited for: events are lost from here on, so the
