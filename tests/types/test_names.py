@@ -156,7 +156,7 @@ def test_errors_load_the_envelope_alone():
 
 
 FOR_ALL_MESSAGES = {
-    "_base", "_constants", "_literals", "_methods", "_revisions", "jsonrpc",
+    "_base", "_constants", "_literals", "_methods", "_revisions", "_sampling_options", "jsonrpc",
 }  # fmt: skip
 
 
@@ -165,6 +165,8 @@ FOR_ALL_MESSAGES = {
     [
         "from trio_mcp import Client, StdioServerParameters",
         "from trio_mcp import ClientSession",
+        "from trio_mcp import Context, MCPServer",
+        "from trio_mcp import Server",
     ],
 )
 def test_who_does_not_talk_yet_has_no_classes_of_messages(statement):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from trio_mcp import types
 from trio_mcp.server import (
     InMemorySubscriptionBus,
     ListenHandler,
@@ -13,7 +14,6 @@ from trio_mcp.server import (
     ResourceUpdated,
     ToolsListChanged,
 )
-from trio_mcp.types import SubscriptionsListenRequestParams
 
 from ._serving_base import ServingBase
 from ._settings import LifespanResultT
@@ -37,7 +37,7 @@ class TellsChanges(ServingBase[LifespanResultT]):
         )
         if subscriptions is not False:
             server.add_request_handler(
-                "subscriptions/listen", SubscriptionsListenRequestParams, ListenHandler(bus)
+                "subscriptions/listen", types.SubscriptionsListenRequestParams, ListenHandler(bus)
             )
 
     async def notify_tools_changed(self) -> None:
