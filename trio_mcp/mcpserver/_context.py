@@ -15,7 +15,7 @@ from trio_mcp.server import (
     ResourceUpdated,
     ToolsListChanged,
 )
-from trio_mcp.types._common import is_input_required
+from trio_mcp.types._base import is_input_required
 from trio_mcp.types._sampling_options import spells_out_sampling_options
 
 from ._workers import Workers

@@ -12,7 +12,7 @@ from trio_mcp._checks import check_kind, check_text
 from trio_mcp.errors import MCPError
 from trio_mcp.server import PromptsListChanged
 from trio_mcp.types import INVALID_PARAMS
-from trio_mcp.types._common import is_input_required
+from trio_mcp.types._base import is_input_required
 
 from ._answers import is_answer, prompt_failure
 from ._registry import Registry

@@ -17,7 +17,7 @@ from trio_mcp.errors import (
     UnexpectedResourceError,
 )
 from trio_mcp.server import ResourcesListChanged, subscribe_resource, unsubscribe_resource
-from trio_mcp.types._common import is_input_required
+from trio_mcp.types._base import is_input_required
 
 from ._answers import is_answer, resource_failure, single_cause, unknown_resource
 from ._path_security import ResourceSecurity, ResourceSecurityError

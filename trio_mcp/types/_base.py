@@ -26,6 +26,10 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from typing_extensions import TypeIs
+
+    from ._input_required import InputRequiredResult
+
 __all__ = ["JsonObject", "JsonValue", "WireModel", "wire_field", "wire_model"]
 
 JsonValue: TypeAlias = Any
@@ -43,6 +47,11 @@ def is_object(value: object) -> TypeGuard[JsonObject]:
 def has_structured_content(result: Any) -> bool:
     """Tell whether a result has structured content; an explicit null counts, too."""
     return result.structured_content is not None or "structuredContent" in result.extra
+
+
+def is_input_required(value: object) -> TypeIs[InputRequiredResult]:
+    """Do as `isinstance` does, without loading the class."""
+    return isinstance(value, WireModel) and getattr(value, "result_type", "") == "input_required"
 
 
 def is_array(value: object) -> TypeGuard[list[JsonValue]]:

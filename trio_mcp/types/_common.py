@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NotRequired, 
 from ._base import JsonObject, WireModel, wire_field, wire_model
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeIs
-
     from ._input import InputResponses
-    from ._input_required import InputRequiredResult
     from ._literals import ProgressToken, ResultType
 
 __all__ = [
@@ -116,11 +113,6 @@ class Result(WireModel):
     """Answers an input request. At 2026-07-28 every other result has a ``resultType``."""
 
     meta: JsonObject | None = wire_field(default=None, wire="_meta")
-
-
-def is_input_required(value: object) -> TypeIs[InputRequiredResult]:
-    """Do as `isinstance` does, without loading the class."""
-    return isinstance(value, Result) and getattr(value, "result_type", "") == "input_required"
 
 
 class _ListLayout(Result):
