@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
 
     from ._context import Context
+    from ._function_resource import FunctionResource
     from ._resource_contents import ReadResourceContents
     from ._resource_template import ResourceTemplate
     from ._resources import Resource
@@ -89,6 +90,14 @@ class ServesResources(ServingBase[LifespanResultT]):
         self._resources.add(resource.uri, resource)
         if isinstance(resource, FunctionResource):
             self._allow_logging(resource.context_kwarg)
+
+    def _function_resources(self) -> list[FunctionResource]:
+        resources = self._resources.items()
+        if not resources:
+            return []
+        from ._function_resource import FunctionResource  # noqa: PLC0415 - as above
+
+        return [each for each in resources if isinstance(each, FunctionResource)]
 
     def remove_resource(self, uri: str) -> None:
         """Withdraw a resource.

@@ -283,14 +283,9 @@ class MCPServer(
                 yield state
 
     def _published(self) -> list[Published]:
-        from ._function_resource import FunctionResource  # noqa: PLC0415 - loads on first use
-
-        functions = [
-            each for each in self._resources.items() if isinstance(each, FunctionResource)
-        ]
         return [
             *self._tools.items(),
-            *functions,
+            *self._function_resources(),
             *self._templates.items(),
             *self._prompts.items(),
         ]
