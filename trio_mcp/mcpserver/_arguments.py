@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -171,6 +170,8 @@ class Signature:
 
 
 def _unknown(name: str, known: list[str]) -> str:
+    import difflib  # noqa: PLC0415 - loads for a mistake alone
+
     near = difflib.get_close_matches(name, known, n=1)
     if near:
         return f"unknown argument {name!r}; did you mean {near[0]!r}?"
