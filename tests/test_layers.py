@@ -18,6 +18,7 @@ ROOT = Path(trio_mcp.__file__).parent
 # Each may import from itself and from what stands before it; those in one row are strangers.
 LAYERS = [
     {"_version", "_exports", "_checks", "_deprecation"},
+    {"_variables"},
     {"types"},
     {"errors"},
     {"_codec"},

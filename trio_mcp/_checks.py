@@ -166,18 +166,22 @@ def check_number(
         raise wrong_value(argument, expected, value)
 
 
-def check_whole(argument: str, value: object, *, least: int | None = None) -> None:
-    """Check that a value is a whole number, and large enough.
+def check_whole(
+    argument: str, value: object, *, least: int | None = None, most: int | None = None
+) -> None:
+    """Check that a value is a whole number, and neither too small nor too large.
 
     Raises:
       TypeError: if it is no int.
-      ValueError: if it is too small.
+      ValueError: if it is too small or too large.
 
     """
     expected = f"a whole number{_bounds(least, None)}"
+    if most is not None:
+        expected += f"{' of' if least is None else ' and'} at most {most}"
     if not isinstance(value, int) or isinstance(value, bool):
         raise wrong_kind(argument, expected, value)
-    if not _is_within(value, least, None):
+    if not _is_within(value, least, None) or (most is not None and value > most):
         raise wrong_value(argument, expected, value)
 
 

@@ -13,9 +13,9 @@ import trio.testing
 
 from trio_mcp import Context, MCPServer, Server
 from trio_mcp.errors import MCPError
+from trio_mcp.transports import TransportSecuritySettings
 from trio_mcp.transports.http._app import HttpApp
 from trio_mcp.transports.http._options import HttpOptions
-from trio_mcp.transports.http._security import TransportSecuritySettings
 from trio_mcp.types import (
     CallToolResult,
     ClientCapabilities,

@@ -6,8 +6,9 @@ import logging
 
 import pytest
 
+from trio_mcp.transports import TransportSecuritySettings
 from trio_mcp.transports.http._headers import Headers
-from trio_mcp.transports.http._security import TransportSecuritySettings, check_caller
+from trio_mcp.transports.http._security import check_caller
 
 LOCAL = TransportSecuritySettings.for_host("127.0.0.1")
 APP = TransportSecuritySettings(

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 import pydantic
 
+from trio_mcp import transports
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -141,7 +143,7 @@ def _is_async(fn: Any) -> bool:
 def _of_parameters(theirs: Any, ours: Any) -> Iterator[str]:
     if _takes_anything(theirs):
         return
-    known, new = inspect.signature(theirs).parameters, inspect.signature(ours).parameters
+    known, new = inspect.signature(theirs).parameters, _spelled_out(inspect.signature(ours))
     order = [each.name for each in new.values() if each.kind in BY_POSITION]
     place = 0
     for each in known.values():
@@ -165,6 +167,28 @@ def _of_parameters(theirs: Any, ours: Any) -> Iterator[str]:
             and each.default is Parameter.empty
         ):
             yield f"needs `{each.name}`"
+
+
+UNPACKED = re.compile(r"Unpack\[(\w+)\]")
+
+
+def _spelled_out(signature: inspect.Signature) -> dict[str, Parameter]:
+    """Write the parameters in place of ``**options: Unpack[RunSseOptions]``."""
+    parameters: dict[str, Parameter] = {}
+    for each in signature.parameters.values():
+        found = UNPACKED.fullmatch(str(each.annotation))
+        if found is None:
+            parameters[each.name] = each
+            continue
+        defaults = {
+            field.name: field.default
+            for cls in (transports.HttpOptions, transports.HttpPaths, transports.ServeOptions)
+            for field in attrs.fields(cls)
+        }
+        for name in getattr(transports, found[1]).__optional_keys__:
+            kind = Parameter.KEYWORD_ONLY
+            parameters[name] = Parameter(name, kind, default=defaults[name])
+    return parameters
 
 
 def _of_rest(each: Parameter, new: Iterable[Parameter]) -> Iterator[str]:

@@ -75,6 +75,41 @@ def test_a_signal_cancels_and_what_is_open_is_left_in_order(number):
 
 
 @posix
+def test_a_signal_may_stop_in_good_order_and_the_next_one_cancels():
+    told = []
+    stopping = trio.Event()
+
+    def stop():
+        stopping.set()
+        return True
+
+    async def serve(signals):
+        for _ in range(signals):
+            interrupt()
+            await stopping.wait()
+            await trio.testing.wait_all_tasks_blocked()
+        told.append("stopped")
+        return "served"
+
+    options = {"on_signal": told.append, "stop": stop}
+    assert run_until_signal(serve, 1, **options) == Ended(number=signal.SIGINT)
+    assert told == [signal.SIGINT, "stopped"]
+    told.clear()
+    stopping = trio.Event()
+    assert run_until_signal(serve, 2, **options) == Ended(number=signal.SIGINT)
+    assert told == [signal.SIGINT]
+
+
+@posix
+def test_what_does_not_stop_yet_is_cancelled():
+    async def start():
+        interrupt()
+        await trio.sleep_forever()
+
+    assert run_until_interrupt(start, stop=lambda: False)
+
+
+@posix
 def test_further_signals_are_told_once_and_cut_nothing_short():
     told = []
 

@@ -33,15 +33,26 @@ BUSY_TIMEOUT: Final = 0.5
 """Seconds after a signal in which a program has to come to a checkpoint by itself."""
 
 
-def run_until_interrupt(fn: Callable[[*Ts], Awaitable[object]], *args: *Ts) -> bool:
+def run_until_interrupt(
+    fn: Callable[[*Ts], Awaitable[object]],
+    *args: *Ts,
+    signals: Iterable[signal.Signals] = (signal.SIGINT,),
+    stop: Callable[[], bool] = lambda: False,
+) -> bool:
     """Run Trio until a function returns, or until Ctrl-C, which cancels it.
+
+    Args:
+      fn: The function.
+      *args: Its arguments.
+      signals: Which signals.
+      stop: As for `run_until_signal`.
 
     Returns:
       Whether it was Ctrl-C. Blocks have been left by then, lifespans among them.
 
     """
     try:
-        return run_until_signal(fn, *args).number is not None
+        return run_until_signal(fn, *args, signals=signals, stop=stop).number is not None
     except KeyboardInterrupt:
         return True  # it came when all was over
 
@@ -59,21 +70,25 @@ def run_until_signal(
     *args: *Ts,
     signals: Iterable[signal.Signals] = (signal.SIGINT,),
     on_signal: Callable[[int], object] = lambda _: None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Ended[T]:
-    """Run Trio until a function returns, or until a signal cancels it.
+    """Run Trio until a function returns, or until a signal stops or cancels it.
 
-    Further signals do not shorten what it still does then, unless that keeps the event loop
-    busy. A signal that comes when the function is just about to return takes effect after
-    it. Signals that are ignored, or that the program handles itself, stay so.
+    Signals after the cancellation do not shorten what it still does then, unless that keeps the
+    event loop busy. A signal that comes when the function is just about to return takes effect
+    after it. Signals that are ignored, or that the program handles itself, stay so.
 
     Args:
       fn: The function.
       *args: Its arguments.
       signals: Which signals.
       on_signal: Called with the number of the first one, when it comes; must not raise.
+      stop: Called in Trio when the first one comes, to have the function end by itself in good
+          order and in bounded time; returns whether it will. If not, and at the next signal,
+          the function is cancelled.
 
     """
-    interruption = _Interruption(on_signal)
+    interruption = _Interruption(on_signal, stop)
     previous = {each: signal.getsignal(each) for each in signals if _is_ours(each)}
     try:
         for each in previous:
@@ -108,11 +123,12 @@ class _Interruption:
     """What signals do to one run."""
 
     _on_signal: Callable[[int], object]
+    _stop: Callable[[], bool]
     number: int | None = None
     """Of the first signal."""
 
     took_effect: bool = False
-    """The function was cancelled."""
+    """The function was cancelled, or told to stop."""
 
     _told: bool = False
     _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
@@ -134,7 +150,7 @@ class _Interruption:
         with self._scope:
             value = await fn(*args)
         self._token = None
-        self.took_effect = self._scope.cancelled_caught
+        self.took_effect = self.took_effect or self._scope.cancelled_caught
         return value
 
     def receive(self, number: int, _frame: FrameType | None) -> None:
@@ -169,7 +185,10 @@ class _Interruption:
     def _cancel(self) -> None:
         self._seen = True
         self.tell()
-        self._scope.cancel(reason="interrupted")
+        if not self.took_effect and self._stop():
+            self.took_effect = True
+        else:
+            self._scope.cancel(reason="interrupted")
 
     def _watch(self) -> None:
         time.sleep(BUSY_TIMEOUT)

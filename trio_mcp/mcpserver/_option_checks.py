@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias, get_args
+from typing import Any, Final, TypeAlias
 
 from trio_mcp._checks import (
     check_callable,
@@ -12,21 +12,19 @@ from trio_mcp._checks import (
     check_kind,
     check_number,
     check_text,
-    check_whole,
-    check_word,
     wrong_kind,
 )
 from trio_mcp.server import RequestStateSecurity
 
 from ._path_security import ResourceSecurity
-from ._registry import DuplicatePolicy
-from ._settings import LogLevel
 
 Check: TypeAlias = Callable[[str, Any], None]
 
 
 def check_server_options(**options: Any) -> None:
     """Check the options of an `MCPServer` that its parts would trip over later.
+
+    Those that are `Settings` are checked there.
 
     Raises:
       TypeError: if one is of the wrong kind; names it.
@@ -64,21 +62,11 @@ def _bus(name: str, value: Any) -> None:
 
 _SERVER_OPTIONS: Final[dict[str, Check]] = {
     "name": _or_none(check_text),
-    "debug": check_flag,
-    "log_level": lambda name, value: check_word(name, value, get_args(LogLevel)),
-    "warn_on_duplicate_resources": check_flag,
-    "warn_on_duplicate_tools": check_flag,
-    "warn_on_duplicate_prompts": check_flag,
-    "on_duplicate": _or_none(
-        lambda name, value: check_word(name, value, get_args(DuplicatePolicy))
-    ),
-    "dependencies": _or_none(_list_of(str, "a list of strings")),
     "lifespan": _or_none(check_callable),
     "resource_security": _kind(ResourceSecurity),
     "request_state_security": _or_none(_kind(RequestStateSecurity)),
     "subscriptions": _or_none(_bus),
     "middleware": _or_none(_list_of(Callable, "a list of functions")),  # type: ignore[arg-type]  # a class, too
-    "list_page_size": _or_none(lambda name, value: check_whole(name, value, least=1)),
 }
 
 _TOOL_OPTIONS: Final[dict[str, Check]] = {

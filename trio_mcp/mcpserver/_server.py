@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
-from trio_mcp._rpc._interrupt import run_until_interrupt
 from trio_mcp._rpc._service import Service
+from trio_mcp._variables import reads_environment
 from trio_mcp.server import RequestStateBoundary, RequestStateSecurity, Server
 
 from ._changes import TellsChanges
@@ -18,6 +17,7 @@ from ._option_checks import check_server_options
 from ._path_security import DEFAULT_RESOURCE_SECURITY
 from ._prompts_registry import ServesPrompts
 from ._resources_registry import ServesResources
+from ._run import Runs
 from ._serving_base import ServingBase
 from ._settings import LifespanResultT, LogLevel, Settings
 from ._tools_registry import ServesTools
@@ -49,6 +49,7 @@ class MCPServer(
     ServesCompletions[LifespanResultT],
     TellsChanges[LifespanResultT],
     ServesHttp[LifespanResultT],
+    Runs[LifespanResultT],
     Service,
     Generic[LifespanResultT],
 ):
@@ -69,6 +70,9 @@ class MCPServer(
     same time, each let go when its request is cancelled. The object holds no state of a run:
     it may be made at import, and served several times and in several threads.
 
+    What is not given here, and is one of the `Settings`, comes from the environment:
+    ``MCP_DEBUG=true``, ``MCP_LOG_LEVEL=WARNING``.
+
     Args:
       name: For programs; "mcp-server" if it is not given.
       title: For people.
@@ -80,7 +84,7 @@ class MCPServer(
       tools: Tools to begin with.
       resources: Resources to begin with.
       extensions: What it offers beyond the core protocol; none is there by itself.
-      debug: Whether HTTP error pages show tracebacks.
+      debug: For your own use: nothing that a client is sent depends on it.
       log_level: The level of the log that `run` writes to stderr.
       warn_on_duplicate_resources: Whether a second resource under one URI is logged; the
         first one stays.
@@ -109,6 +113,7 @@ class MCPServer(
 
     """
 
+    @reads_environment(Settings)
     def __init__(
         self,
         name: str | None = None,
@@ -151,19 +156,11 @@ class MCPServer(
         )
         check_server_options(
             name=name,
-            debug=debug,
-            log_level=log_level,
-            warn_on_duplicate_resources=warn_on_duplicate_resources,
-            warn_on_duplicate_tools=warn_on_duplicate_tools,
-            warn_on_duplicate_prompts=warn_on_duplicate_prompts,
-            dependencies=dependencies,
             lifespan=lifespan,
             resource_security=resource_security,
             request_state_security=request_state_security,
             subscriptions=subscriptions,
             middleware=middleware,
-            list_page_size=list_page_size,
-            on_duplicate=on_duplicate,
         )
         self.settings: Settings[LifespanResultT] = Settings(
             debug=debug,
@@ -172,11 +169,13 @@ class MCPServer(
             warn_on_duplicate_tools=warn_on_duplicate_tools,
             warn_on_duplicate_prompts=warn_on_duplicate_prompts,
             on_duplicate=on_duplicate,
-            dependencies=list(dependencies or ()),
+            list_page_size=list_page_size,
+            dependencies=[] if dependencies is None else dependencies,
             lifespan=lifespan,
             auth=auth,
         )
-        self.dependencies = self.settings.dependencies
+        # A list of its own, checked by then.
+        self.dependencies = self.settings.dependencies = list(self.settings.dependencies)
         self._list_page_size = list_page_size
         self._resource_security = resource_security
         self._lowlevel_server = Server(
@@ -289,61 +288,6 @@ class MCPServer(
             *self._templates.items(),
             *self._prompts.items(),
         ]
-
-    def run(
-        self,
-        transport: Literal["stdio", "streamable-http", "sse", "websocket"] = "stdio",
-        **kwargs: Any,
-    ) -> None:
-        """Serve until the client goes, or until Ctrl-C.
-
-        The main function of a program that is a server: it starts Trio, and writes the log to
-        stderr unless the program has set up `logging` itself.
-
-        Args:
-          transport: How clients reach it.
-          **kwargs: Options of the transport; "stdio" has none.
-
-        Raises:
-          ValueError: if there is no such transport.
-          InvalidSignature: if a hint that named what its module had not defined yet cannot be
-            read now either; see `open`.
-          OSError: if the program was started with stdin or stdout closed.
-
-        """
-        if transport != "stdio":
-            known = transport in ("streamable-http", "sse", "websocket")
-            raise ValueError(
-                f"The transport {transport!r} "
-                + ("is not served by this version" if known else "is not known")
-                + "; use 'stdio'"
-            )
-        if kwargs:
-            raise TypeError(f"The transport 'stdio' has no option {next(iter(kwargs))!r}")
-        self._write_log()
-        run_until_interrupt(self.run_stdio_async)
-
-    async def run_stdio_async(self) -> None:
-        """Serve stdin and stdout until stdin ends.
-
-        Raises:
-          OSError: if the program was started with one of them closed.
-
-        Cancellation:
-          Running functions are cancelled and the lifespan is left.
-
-        """
-        from trio_mcp.transports import stdio_server  # noqa: PLC0415 - loads on first use
-
-        async with stdio_server() as channel:
-            await self._lowlevel_server.run(channel)
-
-    def _write_log(self) -> None:
-        root = logging.getLogger()
-        if not root.handlers:
-            logging.basicConfig(
-                level=self.settings.log_level, format="%(levelname)s %(name)s: %(message)s"
-            )
 
 
 def _refuse_unserved(**options: Any) -> None:

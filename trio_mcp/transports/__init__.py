@@ -2,8 +2,8 @@
 
 A carrier is a `Channel`. `open_memory_channel_pair` joins two in memory, `stdio_client` runs
 a server as a child process, `stdio_server` is the other end of that. Over HTTP,
-`streamable_http_client` and `sse_client` reach a server at a URL, and `serve_http_app` serves
-one, or any other ASGI application.
+`streamable_http_client` and `sse_client` reach a server at a URL, `serve_http` serves one, and
+`serve_http_app` any ASGI application.
 
 Names load on first use, so that a program pays for the carriers it uses.
 """
@@ -52,16 +52,27 @@ if TYPE_CHECKING:
     from trio_mcp.transports.http._event_store import EventStore as EventStore
     from trio_mcp.transports.http._event_store import InMemoryEventStore as InMemoryEventStore
     from trio_mcp.transports.http._event_store import StreamId as StreamId
+    from trio_mcp.transports.http._keywords import RunSseOptions as RunSseOptions
+    from trio_mcp.transports.http._keywords import (
+        RunStreamableHttpOptions as RunStreamableHttpOptions,
+    )
+    from trio_mcp.transports.http._keywords import ServeHttpOptions as ServeHttpOptions
+    from trio_mcp.transports.http._keywords import SseAppOptions as SseAppOptions
+    from trio_mcp.transports.http._keywords import (
+        StreamableHttpAppOptions as StreamableHttpAppOptions,
+    )
     from trio_mcp.transports.http._manager import (
         StreamableHTTPSessionManager as StreamableHTTPSessionManager,
     )
     from trio_mcp.transports.http._options import HttpOptions as HttpOptions
-    from trio_mcp.transports.http._security import (
+    from trio_mcp.transports.http._options import HttpPaths as HttpPaths
+    from trio_mcp.transports.http._options import (
         TransportSecuritySettings as TransportSecuritySettings,
     )
     from trio_mcp.transports.http._serve import HttpServing as HttpServing
-    from trio_mcp.transports.http._serve import ServeOptions as ServeOptions
     from trio_mcp.transports.http._serve import serve_http_app as serve_http_app
+    from trio_mcp.transports.http._serve_http import serve_http as serve_http
+    from trio_mcp.transports.http._serve_options import ServeOptions as ServeOptions
     from trio_mcp.transports.http._sse_client import sse_client as sse_client
 
 __all__ = [
@@ -80,20 +91,27 @@ __all__ = [
     "EventStore",
     "HttpApp",
     "HttpOptions",
+    "HttpPaths",
     "HttpRequest",
     "HttpServing",
     "InMemoryEventStore",
     "LineChannel",
     "Malformed",
+    "RunSseOptions",
+    "RunStreamableHttpOptions",
+    "ServeHttpOptions",
     "ServeOptions",
     "SseApp",
+    "SseAppOptions",
     "StdioServerParameters",
     "StreamId",
     "StreamableHTTPSessionManager",
+    "StreamableHttpAppOptions",
     "TransportSecuritySettings",
     "create_client_server_memory_streams",
     "get_default_environment",
     "open_memory_channel_pair",
+    "serve_http",
     "serve_http_app",
     "sse_client",
     "stdio_client",
@@ -130,13 +148,20 @@ if not TYPE_CHECKING:
             "HttpApp": ".http._app",
             "SseApp": ".http._app",
             "HttpOptions": ".http._options",
+            "HttpPaths": ".http._options",
             "HttpRequest": ".http._asgi",
             "InMemoryEventStore": ".http._event_store",
             "StreamId": ".http._event_store",
             "StreamableHTTPSessionManager": ".http._manager",
-            "TransportSecuritySettings": ".http._security",
+            "TransportSecuritySettings": ".http._options",
             "HttpServing": ".http._serve",
-            "ServeOptions": ".http._serve",
+            "RunSseOptions": ".http._keywords",
+            "RunStreamableHttpOptions": ".http._keywords",
+            "ServeHttpOptions": ".http._keywords",
+            "ServeOptions": ".http._serve_options",
+            "SseAppOptions": ".http._keywords",
+            "StreamableHttpAppOptions": ".http._keywords",
+            "serve_http": ".http._serve_http",
             "serve_http_app": ".http._serve",
             "sse_client": ".http._sse_client",
             "streamable_http_client": ".http._client",

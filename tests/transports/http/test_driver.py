@@ -490,6 +490,22 @@ async def test_head_and_body_are_one_write(extra, monkeypatch):
     assert [write.count(b"whole") for write in writes] == [1]
 
 
+@pytest.mark.parametrize("sent", ["with the head", "after the answer"])
+async def test_early_answer_says_whether_the_connection_can_carry_another_request(sent):
+    async with serving() as (served, _), connected(served) as raw:
+        head = b"POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
+        if sent == "with the head":
+            await raw.send(head + b"body")
+            assert b"connection: close" not in await raw.until(b"too big")
+            await raw.get("/echo", body=b"another")
+            assert (await raw.until(b"another")).startswith(b"HTTP/1.1 200")
+        else:
+            await raw.send(head)
+            assert b"connection: close\r\n" in await raw.until(b"too big")
+            await raw.send(b"body")
+            assert await raw.rest() == b""
+
+
 async def test_early_answer_reaches_a_client_that_still_sends():
     async with serving() as (served, _), connected(served) as raw:
         await raw.send(b"POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n")

@@ -139,7 +139,10 @@ async def test_root_path_reaches_the_application():
     ("options", "message"),
     [
         ({"port": -1}, "port"),
-        ({"port": 65_536}, "port: expected at most 65535"),
+        (
+            {"port": 65_536},
+            "port: expected a whole number of at least 0 and at most 65535, got 65536",
+        ),
         ({"port": "80"}, "port"),
         ({"host": None}, "host"),
         ({"binds": "127.0.0.1:80"}, "binds: expected several"),

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from ._serve_options import UNIX, split_address
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-UNIX: Final = "unix:"
 BACKLOG: Final = 1_024
 
 
@@ -28,11 +29,7 @@ async def open_listeners(binds: Sequence[str]) -> list[trio.SocketListener]:
     listeners: list[trio.SocketListener] = []
     try:
         for bind in binds:
-            if bind.startswith(UNIX):
-                listeners.append(await _listen_on_path(bind.removeprefix(UNIX)))
-            else:
-                host, port = split_address(bind)
-                listeners += await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
+            listeners += await _listen_on(bind)
     except BaseException:
         for listener in listeners:
             listener.socket.close()
@@ -40,17 +37,16 @@ async def open_listeners(binds: Sequence[str]) -> list[trio.SocketListener]:
     return listeners
 
 
-def split_address(bind: str) -> tuple[str, int]:
-    """Take ``host:port`` apart.
-
-    Raises:
-      ValueError: if it is something else.
-
-    """
-    host, colon, port = bind.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65_535:
-        raise ValueError(f"binds: expected 'host:port' or 'unix:/path', got {bind!r:.80}")
-    return host.removeprefix("[").removesuffix("]"), int(port)
+async def _listen_on(bind: str) -> list[trio.SocketListener]:
+    try:
+        if bind.startswith(UNIX):
+            return [await _listen_on_path(bind.removeprefix(UNIX))]
+        host, port = split_address(bind)
+        return await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
+    except OSError as exc:
+        # What the system says does not name the address.
+        why = exc.strerror or str(exc)
+        raise OSError(exc.errno, f"cannot listen on {bind}: {why}") from exc
 
 
 def url_of(listener: trio.SocketListener, scheme: str) -> str:
@@ -111,7 +107,13 @@ def tls_context(
     """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # Without a password, OpenSSL would ask at the terminal.
-    context.load_cert_chain(certfile, keyfile, keyfile_password or "")
+    try:
+        # Without a password, OpenSSL would ask at the terminal.
+        context.load_cert_chain(certfile, keyfile, keyfile_password or "")
+    except OSError as exc:
+        # Neither the system nor OpenSSL names the files.
+        files = os.fspath(certfile) if keyfile is None else f"{certfile} and {keyfile}"
+        why = f"the files for TLS, {files}, cannot be read: {exc.strerror or exc}"
+        raise type(exc)(exc.errno, why) from exc
     context.set_alpn_protocols(["h2", "http/1.1"] if http2 else ["http/1.1"])
     return context

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from ._asgi import Receive, Scope, Send
     from ._event_store import EventStore
+    from ._options import TransportSecuritySettings
     from ._refusal import Refusal
-    from ._security import TransportSecuritySettings
 
 STOP_SECONDS: Final = 1.0
 """Seconds that running requests have to answer when a run ends, and again to clean up."""

@@ -1,25 +1,82 @@
-"""What a Streamable HTTP endpoint can be told."""
+"""What an endpoint over HTTP can be told."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from trio_mcp._checks import check_flag, check_items, check_kind, check_number, check_whole
+from trio_mcp._checks import check_kind
+from trio_mcp._variables import FLAG, TEXT, TEXTS, number, or_none, settable, whole
 
 from ._defaults import (
     DEFAULT_BODY_TIMEOUT,
     DEFAULT_KEEP_ALIVE_INTERVAL,
     DEFAULT_MAX_REQUEST_BODY_SIZE,
     DEFAULT_MAX_SESSIONS,
+    DEFAULT_MESSAGE_PATH,
     DEFAULT_SESSION_IDLE_TIMEOUT,
+    DEFAULT_SSE_PATH,
+    DEFAULT_STREAMABLE_HTTP_PATH,
 )
-from ._event_store import EventStore
-from ._security import TransportSecuritySettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from ._event_store import EventStore
+
+LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "::1")
+"""Addresses that only programs on this machine reach."""
+
+
+@attrs.frozen(kw_only=True)
+class HttpPaths:
+    """Where an application answers.
+
+    Attributes:
+      streamable_http_path: Of the endpoint, with or without a slash at the end.
+      sse_path: Of the stream of HTTP with SSE.
+      message_path: Where its clients post.
+
+    """
+
+    streamable_http_path: str = settable(DEFAULT_STREAMABLE_HTTP_PATH, TEXT)
+    sse_path: str = settable(DEFAULT_SSE_PATH, TEXT)
+    message_path: str = settable(DEFAULT_MESSAGE_PATH, TEXT)
+
+
+@attrs.frozen(kw_only=True)
+class TransportSecuritySettings:
+    """From where an HTTP server may be called.
+
+    Where none are given, a server on a loopback address accepts the names of that address, and
+    another one every ``Host``, with the ``Origin`` of the same host.
+
+    Attributes:
+      enable_dns_rebinding_protection: Whether anything is checked at all.
+      allowed_hosts: Values of ``Host``, such as ``"api.example.com"``; ``"localhost:*"`` allows
+          every port.
+      allowed_origins: Values of ``Origin``, such as ``"https://app.example.com"``; ``":*"`` at
+          the end as above. A request without the header is not from a web page, and accepted.
+
+    """
+
+    enable_dns_rebinding_protection: bool = settable(True, FLAG)
+    allowed_hosts: list[str] = settable(attrs.Factory(list[str]), TEXTS)
+    allowed_origins: list[str] = settable(attrs.Factory(list[str]), TEXTS)
+
+    @classmethod
+    def for_host(cls, host: str) -> TransportSecuritySettings | None:
+        """Give what holds for a server on this address when nothing else is said."""
+        if host not in LOOPBACK_HOSTS:
+            return None
+        names = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
+        return cls(
+            allowed_hosts=names,
+            allowed_origins=[
+                f"{scheme}://{name}" for scheme in ("http", "https") for name in names
+            ],
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -35,10 +92,12 @@ class HttpOptions:
           resumed.
       retry_interval: Milliseconds that clients are to wait before they resume a stream.
       max_request_body_size: In bytes.
-      session_idle_timeout: Seconds that a session is kept while its client is not connected;
-          None for ever.
-      max_sessions: At the same time; None for any number.
-      transport_security: From where it may be called.
+      session_idle_timeout: Seconds that a session is kept while its client is not connected,
+          whatever it had asked for; None for ever.
+      max_sessions: At the same time; more are refused with 503. None for any number.
+      transport_security: From where it may be called. If it is not given, it goes by the
+          address that is listened on: on a loopback address the names of that are accepted;
+          elsewhere every name, and web pages of the same host alone.
       keep_alive_interval: Seconds after which an answer that has not come becomes a stream,
           and between the comments on a silent stream.
       body_timeout: Seconds for the body of a request.
@@ -46,32 +105,25 @@ class HttpOptions:
 
     """
 
-    json_response: bool = False
-    stateless_http: bool = False
+    json_response: bool = settable(False, FLAG)
+    stateless_http: bool = settable(False, FLAG)
     event_store: EventStore | None = None
-    retry_interval: int | None = None
-    max_request_body_size: int = DEFAULT_MAX_REQUEST_BODY_SIZE
-    session_idle_timeout: float | None = DEFAULT_SESSION_IDLE_TIMEOUT
-    max_sessions: int | None = DEFAULT_MAX_SESSIONS
+    retry_interval: int | None = settable(None, or_none(whole(least=0)))
+    max_request_body_size: int = settable(DEFAULT_MAX_REQUEST_BODY_SIZE, whole(least=1))
+    session_idle_timeout: float | None = settable(
+        DEFAULT_SESSION_IDLE_TIMEOUT, or_none(number(least=0))
+    )
+    max_sessions: int | None = settable(DEFAULT_MAX_SESSIONS, or_none(whole(least=1)))
     transport_security: TransportSecuritySettings | None = None
-    keep_alive_interval: float = DEFAULT_KEEP_ALIVE_INTERVAL
-    body_timeout: float = DEFAULT_BODY_TIMEOUT
-    cors_origins: Sequence[str] = ()
+    keep_alive_interval: float = settable(DEFAULT_KEEP_ALIVE_INTERVAL, number(above=0))
+    body_timeout: float = settable(DEFAULT_BODY_TIMEOUT, number(above=0))
+    cors_origins: Sequence[str] = settable((), TEXTS)
 
     def __attrs_post_init__(self) -> None:
-        check_items("cors_origins", self.cors_origins, str, "a list of strings")
-        check_flag("json_response", self.json_response)
-        check_flag("stateless_http", self.stateless_http)
-        check_whole("max_request_body_size", self.max_request_body_size, least=1)
-        check_number("keep_alive_interval", self.keep_alive_interval, above=0)
-        check_number("body_timeout", self.body_timeout, above=0)
         if self.event_store is not None:
+            # Not at the top: the command line learns here what it takes, and loads no HTTP.
+            from ._event_store import EventStore  # noqa: PLC0415
+
             check_kind("event_store", self.event_store, EventStore)
-        if self.retry_interval is not None:
-            check_whole("retry_interval", self.retry_interval, least=0)
-        if self.session_idle_timeout is not None:
-            check_number("session_idle_timeout", self.session_idle_timeout, least=0)
-        if self.max_sessions is not None:
-            check_whole("max_sessions", self.max_sessions, least=1)
         if self.transport_security is not None:
             check_kind("transport_security", self.transport_security, TransportSecuritySettings)

@@ -13,11 +13,12 @@ from wsgiref.handlers import format_date_time
 
 import h2.events
 import h2.exceptions
+import h11
 import trio
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes, Settings
 from hypercorn.config import Config
-from hypercorn.protocol.events import Body, EndBody, Request, StreamClosed
+from hypercorn.protocol.events import Body, EndBody, Request, Response, StreamClosed
 from hypercorn.protocol.h2 import H2Protocol
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
 from hypercorn.protocol.http_stream import HTTPStream
@@ -27,7 +28,6 @@ from priority.priority import MissingStreamError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    import h11
     from hypercorn.protocol.events import Event as StreamEvent
 
     Wait = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
@@ -117,9 +117,22 @@ class Http1(H11Protocol):
         )
         self.keep_alive_requests += 1
 
+    async def stream_send(self, event: StreamEvent) -> None:
+        """Send what the application sent."""
+        # An answer to a request that is not read to its end: the connection can carry no other
+        # one, and a client that was not told (RFC 9112, 9.6) would lose its next.
+        is_early = self.connection.their_state is h11.SEND_BODY
+        if isinstance(event, Response) and is_early and not _says_connection(event):
+            event.headers.append((b"connection", b"close"))
+        await super().stream_send(event)
+
     async def refuse(self, status: int) -> None:
         """Answer what is no request, or not yet one."""
         await self._send_error_response(status)
+
+
+def _says_connection(response: Response) -> bool:
+    return any(name.lower() == b"connection" for name, _ in response.headers)
 
 
 class UnwantedProtocol(Exception):

@@ -11,56 +11,18 @@ import logging
 import re
 from typing import TYPE_CHECKING, Final
 
-import attrs
-
 from ._refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ._headers import Headers
-
-LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "::1")
-"""Addresses that only programs on this machine reach."""
+    from ._options import TransportSecuritySettings
 
 _SHOWN: Final = 100
 # Of a value that was refused, in the log and to whoever sent it.
 
 _AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]*\]|[^:]*)(?::(\d*))?", re.IGNORECASE)
-
-
-@attrs.frozen(kw_only=True)
-class TransportSecuritySettings:
-    """From where an HTTP server may be called.
-
-    Where none are given, a server on a loopback address accepts the names of that address, and
-    another one every ``Host``, with the ``Origin`` of the same host.
-
-    Attributes:
-      enable_dns_rebinding_protection: Whether anything is checked at all.
-      allowed_hosts: Values of ``Host``, such as ``"api.example.com"``; ``"localhost:*"`` allows
-          every port.
-      allowed_origins: Values of ``Origin``, such as ``"https://app.example.com"``; ``":*"`` at
-          the end as above. A request without the header is not from a web page, and accepted.
-
-    """
-
-    enable_dns_rebinding_protection: bool = True
-    allowed_hosts: list[str] = attrs.Factory(list[str])
-    allowed_origins: list[str] = attrs.Factory(list[str])
-
-    @classmethod
-    def for_host(cls, host: str) -> TransportSecuritySettings | None:
-        """Give what holds for a server on this address when nothing else is said."""
-        if host not in LOOPBACK_HOSTS:
-            return None
-        names = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
-        return cls(
-            allowed_hosts=names,
-            allowed_origins=[
-                f"{scheme}://{name}" for scheme in ("http", "https") for name in names
-            ],
-        )
 
 
 def check_caller(

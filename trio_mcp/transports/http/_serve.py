@@ -9,24 +9,17 @@ import attrs
 import trio
 from hypercorn.trio.worker_context import WorkerContext
 
-from trio_mcp._checks import check_flag, check_kind, check_number, check_text, check_whole
+from trio_mcp._checks import check_kind
 
 from ._driver import HttpConnection, Limits
 from ._lifespan import open_lifespan
-from ._listeners import (
-    UNIX,
-    open_listeners,
-    remove_paths,
-    split_address,
-    tls_context,
-    url_of,
-)
+from ._listeners import open_listeners, remove_paths, tls_context, url_of
 from ._protocols import HttpConfig
+from ._serve_options import ServeOptions
 
 if TYPE_CHECKING:
-    import os
     import ssl
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
     from ._asgi_request import AsgiApp
     from ._driver import Stream
@@ -36,80 +29,6 @@ logger: Final = logging.getLogger("trio_mcp.http")
 MAX_CONNECTIONS: Final = 10_000
 DESCRIPTORS_FOR_OTHERS: Final = 100
 """What the process keeps of its file descriptors for other things than connections."""
-
-
-def _seconds(options: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    del options
-    check_number(attribute.name, value, least=0)
-
-
-@attrs.frozen(kw_only=True)
-class ServeOptions:
-    """Where `serve_http_app` listens, and what it grants a client.
-
-    Attributes:
-      host: The name or address to listen on. ``127.0.0.1`` is reached from this machine alone.
-      port: The port; 0 for a free one.
-      binds: Several addresses in place of `host` and `port`: ``host:port``, ``[::1]:port`` or
-          ``unix:/path``.
-      unix_socket: The path of a unix socket, in place of `host` and `port`. One that a server
-          left behind is replaced.
-      certfile: The file of a certificate and those that vouch for it, for TLS.
-      keyfile: The file of its key, if that is another one.
-      keyfile_password: Of the key.
-      http2: Offer HTTP/2 to clients with TLS.
-      root_path: The path at which a proxy mounts the application.
-      max_connections: Open at once; more are closed as they come. None for 10,000, or what
-          the limit of the process for file descriptors leaves of that.
-      head_timeout: Seconds for the head of a request, and for TLS before it.
-      body_timeout: Seconds for the body of a request.
-      write_timeout: Seconds that a client may leave unread what is written to it.
-      keep_alive_timeout: Seconds that a connection may wait for its next request.
-      graceful_timeout: Seconds for running requests, when the server stops.
-
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    binds: Sequence[str] = ()
-    unix_socket: str | os.PathLike[str] | None = None
-    certfile: str | os.PathLike[str] | None = None
-    keyfile: str | os.PathLike[str] | None = None
-    keyfile_password: str | None = attrs.field(default=None, repr=False)
-    http2: bool = False
-    root_path: str = ""
-    max_connections: int | None = None
-    head_timeout: float = attrs.field(default=10.0, validator=_seconds)
-    body_timeout: float = attrs.field(default=60.0, validator=_seconds)
-    write_timeout: float = attrs.field(default=20.0, validator=_seconds)
-    keep_alive_timeout: float = attrs.field(default=75.0, validator=_seconds)
-    graceful_timeout: float = attrs.field(default=3.0, validator=_seconds)
-
-    def __attrs_post_init__(self) -> None:
-        check_text("host", self.host)
-        check_whole("port", self.port, least=0)
-        check_text("root_path", self.root_path)
-        check_flag("http2", self.http2)
-        if self.max_connections is not None:
-            check_whole("max_connections", self.max_connections, least=1)
-        if self.port > 65_535:
-            raise ValueError(f"port: expected at most 65535, got {self.port}")
-        if isinstance(self.binds, str):
-            raise TypeError("binds: expected several addresses, got one str")
-        for bind in self.binds:
-            if not bind.startswith(UNIX):
-                split_address(bind)
-        if self.certfile is None and (self.keyfile is not None or self.http2):
-            raise ValueError("keyfile and http2 need TLS: give a certfile, too")
-
-
-def _addresses(options: ServeOptions) -> Sequence[str]:
-    """Give what to listen on, as `ServeOptions.binds` writes it."""
-    binds = list(options.binds)
-    if options.unix_socket is not None:
-        binds.append(f"{UNIX}{options.unix_socket}")
-    host = f"[{options.host}]" if ":" in options.host else options.host
-    return binds or [f"{host}:{options.port}"]
 
 
 def _limits(options: ServeOptions) -> Limits:
@@ -193,7 +112,7 @@ async def serve_http_app(  # noqa: ASYNC114, ASYNC128 - the server reports that 
             options.certfile, options.keyfile, options.keyfile_password, http2=options.http2
         )
     async with open_lifespan(app) as state:
-        binds = _addresses(options)
+        binds = options.addresses
         listeners = await open_listeners(binds)
         try:
             server = _Server(app, options, state, context)

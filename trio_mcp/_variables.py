@@ -1,0 +1,212 @@
+"""Options that are declared once: their default, what they may be, and how text is read as one.
+
+A class of options has a line for each::
+
+    @attrs.frozen(kw_only=True)
+    class ServeOptions:
+        port: int = settable(8000, whole(least=0, most=65_535))
+
+By it, the argument is checked, the variable ``MCP_PORT`` is read where the argument is not given,
+and the command line takes ``--port``.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+
+import attrs
+
+from ._checks import (
+    check_flag,
+    check_items,
+    check_kind,
+    check_number,
+    check_text,
+    check_whole,
+    check_word,
+    wrong_value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+PREFIX: Final = "MCP_"
+
+NONE: Final = "none"
+"""What a variable says for None, where an option may be that."""
+
+_WORDS_OF_FLAGS: Final = {
+    **dict.fromkeys(("true", "1", "yes", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "off"), False),
+}
+
+
+@attrs.frozen(kw_only=True)
+class Kind:
+    """What an option may be.
+
+    Attributes:
+      expected: Describes the texts that can be read as one.
+      check: Called with a name for errors and a value; raises `TypeError` or `ValueError`.
+      read: Makes a value of a text; raises `ValueError` or `KeyError`.
+
+    """
+
+    expected: str
+    check: Callable[[str, Any], object]
+    read: Callable[[str], Any]
+
+    def value_of(self, name: str, text: str) -> Any:
+        """Read a text as a value, and check that.
+
+        Raises:
+          ValueError: if it cannot be one; it says the name, what was expected and what came.
+
+        """
+        try:
+            value = self.read(text)
+        except (ValueError, KeyError):
+            raise wrong_value(name, self.expected, text) from None
+        self.check(name, value)
+        return value
+
+
+FLAG: Final = Kind(
+    expected="true or false",
+    check=check_flag,
+    read=lambda text: _WORDS_OF_FLAGS[text.strip().lower()],
+)
+TEXT: Final = Kind(expected="a text", check=check_text, read=str)
+TEXTS: Final = Kind(
+    expected="texts with commas between them",
+    check=lambda name, value: check_items(name, value, str, "a list of strings"),
+    read=lambda text: [item for each in text.split(",") if (item := each.strip())],
+)
+PATH: Final = Kind(
+    expected="a path",
+    check=lambda name, value: check_kind(name, value, (str, os.PathLike), "a path"),
+    read=str,
+)
+
+
+def whole(*, least: int | None = None, most: int | None = None) -> Kind:
+    """Be a whole number."""
+    return Kind(
+        expected="a whole number",
+        check=lambda name, value: check_whole(name, value, least=least, most=most),
+        read=int,
+    )
+
+
+def number(*, least: float | None = None, above: float | None = None) -> Kind:
+    """Be any number."""
+    return Kind(
+        expected="a number",
+        check=lambda name, value: check_number(name, value, least=least, above=above),
+        read=float,
+    )
+
+
+def word(*words: str) -> Kind:
+    """Be one of some words; a text may write them in small or capital letters."""
+    known = {each.lower(): each for each in words}
+    return Kind(
+        expected=f"one of {', '.join(map(repr, words))}",
+        check=lambda name, value: check_word(name, value, words),
+        read=lambda text: known[text.strip().lower()],
+    )
+
+
+def or_none(kind: Kind) -> Kind:
+    """Be that or None."""
+    return Kind(
+        expected=f"{kind.expected} or {NONE}",
+        check=lambda name, value: None if value is None else kind.check(name, value),
+        read=lambda text: None if text.strip().lower() == NONE else kind.read(text),
+    )
+
+
+# Declaring
+
+
+def settable(default: T, kind: Kind, *, repr: bool = True) -> T:
+    """Declare an option as a field of an attrs class."""
+
+    def check(_options: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        kind.check(attribute.name, value)
+
+    field: T = attrs.field(default=default, validator=check, metadata={Kind: kind}, repr=repr)
+    return field
+
+
+@attrs.frozen
+class Option:
+    """One option that a class declares."""
+
+    name: str
+    kind: Kind
+    default: Any
+
+    @property
+    def variable(self) -> str:
+        """The name of its variable."""
+        return f"{PREFIX}{self.name.upper()}"
+
+
+@functools.cache
+def options_of(cls: type[attrs.AttrsInstance]) -> Mapping[str, Option]:
+    """Give the options that a class declares, by their names."""
+    return {
+        each.name: Option(each.name, each.metadata[Kind], each.default)
+        for each in attrs.fields(cls)
+        if Kind in each.metadata
+    }
+
+
+# Reading
+
+
+def from_environment(options: Iterable[Option], given: Collection[str] = ()) -> dict[str, Any]:
+    """Read what the environment says of options; an empty variable says nothing.
+
+    Args:
+      options: The options.
+      given: The names of those that the program sets itself.
+
+    Raises:
+      ValueError: if a variable has no value that its option may have; it says the variable,
+          what was expected and what came.
+
+    """
+    found: dict[str, Any] = {}
+    for option in options:
+        text = "" if option.name in given else os.environ.get(option.variable, "")
+        if text:
+            found[option.name] = option.kind.value_of(option.variable, text)
+    return found
+
+
+def reads_environment(
+    cls: type[attrs.AttrsInstance],
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Take arguments by keyword that are not given from the environment, if it has them.
+
+    Args:
+      cls: Declares their options.
+
+    """
+
+    def decorate(fn: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(fn)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            kwargs.update(from_environment(options_of(cls).values(), kwargs))
+            return fn(*args, **kwargs)
+
+        return call
+
+    return decorate

@@ -1,0 +1,80 @@
+"""A server that is a whole program: it says where it serves, and stops in good order."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, cast, final
+
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from .http._serve_http import HttpTransport
+
+NETWORK_TRANSPORTS: Final = ("streamable-http", "sse", "websocket")
+"""The transports of which a program serves many clients, until it is stopped."""
+
+
+class Serving(Protocol):
+    """What a function that serves reports."""
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Where it is reached."""
+        ...
+
+    def stop(self) -> None:
+        """Begin to stop, in bounded time."""
+
+
+@final
+class Foreground(trio.TaskStatus[Serving]):
+    """The ``task_status`` of what is served by a program for itself.
+
+    Args:
+      name: Of the server.
+
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._serving: Serving | None = None
+
+    def started(self, value: Serving | None = None) -> None:
+        """Say where it serves, in a line on stderr."""
+        assert value is not None
+        self._serving = value
+        _say(f"{self._name}: serving at {' and '.join(value.urls)} (Ctrl-C ends)")
+
+    def stop(self) -> bool:
+        """Have it stop, if it serves already."""
+        if self._serving is None:
+            return False
+        self._serving.stop()
+        return True
+
+
+def serve_function(transport: str) -> Callable[..., Awaitable[None]]:
+    """Give the function that serves a server over a network transport.
+
+    It is called with the server, ``task_status`` and the options of the transport.
+
+    Raises:
+      ValueError: if there is none.
+
+    """
+    if transport in {"streamable-http", "sse"}:
+        from .http._serve_http import serve_http  # noqa: PLC0415 - loads on first use
+
+        return partial(serve_http, transport=cast("HttpTransport", transport))
+    raise ValueError(f"The transport {transport!r} is not served by this version")
+
+
+def _say(line: str) -> None:
+    # A program may have been started without a stderr, or with one that takes nothing.
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            print(line, file=sys.stderr, flush=True)  # noqa: T201

@@ -1,0 +1,120 @@
+"""Applications made of keyword arguments, and of the environment where these say nothing."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, Final
+
+from trio_mcp._variables import from_environment, options_of
+
+from ._app import HttpApp, SseApp
+from ._options import HttpOptions, HttpPaths, TransportSecuritySettings
+from ._routes import as_route
+from ._serve_options import ServeOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from trio_mcp._rpc._service import Service
+    from trio_mcp._variables import Option
+
+_SECURITY: Final = "transport_security"
+
+_OBJECTS: Final = ("event_store", _SECURITY)
+# Options that no text can say, though that of security has its parts.
+
+_ADDRESSES: Final = ("host", "port", "binds", "unix_socket")
+
+STREAMABLE_HTTP: Final = (
+    "streamable_http_path",
+    *options_of(HttpOptions),
+    *_OBJECTS,
+)
+"""What can be said of an application for Streamable HTTP, beside the host."""
+
+SSE: Final = (
+    "sse_path",
+    "message_path",
+    "max_request_body_size",
+    "max_sessions",
+    "keep_alive_interval",
+    "body_timeout",
+    _SECURITY,
+)
+"""What can be said of one for HTTP with SSE, beside the host."""
+
+LISTENING: Final = tuple(options_of(ServeOptions))
+"""What can be said of serving one."""
+
+_OPTIONS: Final[Mapping[str, Option]] = {
+    **options_of(HttpPaths),
+    **options_of(ServeOptions),
+    **options_of(HttpOptions),
+}
+
+
+def settle(what: str, names: Iterable[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Put together what was given and what the environment says of the rest.
+
+    Args:
+      what: What takes the options, for errors.
+      names: Those that it takes.
+      given: Those that were given.
+
+    Raises:
+      TypeError: if one was given that it does not take.
+      ValueError: if a variable has a value that its option cannot have.
+
+    """
+    known = tuple(names)
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(f"{what} has no option {name!r}{hint}")
+    decided = {*given}
+    if decided.intersection(_ADDRESSES):
+        # Who says where to listen means there, and not elsewhere as well.
+        decided.update(("binds", "unix_socket"))
+    options = [_OPTIONS[name] for name in known if name in _OPTIONS]
+    settled = {**from_environment(options, decided), **given}
+    if settled.get(_SECURITY) is None and _SECURITY in known:
+        told = from_environment(options_of(TransportSecuritySettings).values())
+        if told:
+            settled[_SECURITY] = TransportSecuritySettings(**told)
+    return settled
+
+
+def make_http_app(
+    server: Service, given: Mapping[str, Any], routes: Iterable[Any] = ()
+) -> HttpApp:
+    """Make an application for Streamable HTTP.
+
+    Raises:
+      TypeError, ValueError: if an option is something else.
+
+    """
+    settled = settle("streamable_http_app", (*STREAMABLE_HTTP, "host"), given)
+    path: Any = settled.pop("streamable_http_path", HttpPaths().streamable_http_path)
+    return HttpApp(server, _http_options(settled), path=path, routes=map(as_route, routes))
+
+
+def make_sse_app(server: Service, given: Mapping[str, Any], routes: Iterable[Any] = ()) -> SseApp:
+    """Make an application for HTTP with SSE.
+
+    Raises:
+      TypeError, ValueError: if an option is something else.
+
+    """
+    settled = settle("sse_app", (*SSE, "host"), given)
+    paths = {name: settled.pop(name) for name in options_of(HttpPaths) if name in settled}
+    options = _http_options(settled)
+    return SseApp(server, options, **paths, routes=map(as_route, routes))
+
+
+def _http_options(settled: dict[str, Any]) -> HttpOptions:
+    host = settled.pop("host", ServeOptions().host)
+    _OPTIONS["host"].kind.check("host", host)
+    if settled.get(_SECURITY) is None:
+        settled[_SECURITY] = TransportSecuritySettings.for_host(host)
+    return HttpOptions(**settled)

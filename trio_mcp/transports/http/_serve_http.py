@@ -1,0 +1,128 @@
+"""Serving an MCP server over HTTP in a nursery of the caller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+
+import attrs
+import trio
+
+from trio_mcp._checks import check_word, wrong_kind
+
+from ._making import LISTENING, SSE, STREAMABLE_HTTP, settle
+from ._options import HttpPaths
+from ._serve import HttpServing, serve_http_app
+from ._serve_options import UNIX, ServeOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Unpack
+
+    from ._app import HttpApp, SseApp
+    from ._keywords import ServeHttpOptions
+
+HttpTransport: TypeAlias = Literal["streamable-http", "sse"]
+
+_OF_ENDPOINTS: Final[dict[str, tuple[str, ...]]] = {
+    "streamable-http": STREAMABLE_HTTP,
+    "sse": SSE,
+}
+
+
+class ServesHttp(Protocol):
+    """What can be served: a `Server` or an `MCPServer`."""
+
+    @property
+    def streamable_http_app(self) -> Callable[..., HttpApp]:
+        """Make an application for Streamable HTTP."""
+        ...
+
+    @property
+    def sse_app(self) -> Callable[..., SseApp]:
+        """Make an application for HTTP with SSE."""
+        ...
+
+
+async def serve_http(  # noqa: ASYNC114, ASYNC128 - `serve_http_app` reports that it listens
+    server: ServesHttp,
+    host: str | None = None,
+    port: int | None = None,
+    *,
+    transport: HttpTransport = "streamable-http",
+    task_status: trio.TaskStatus[HttpServing] = trio.TASK_STATUS_IGNORED,
+    **options: Unpack[ServeHttpOptions],
+) -> None:
+    """Serve a server over HTTP until it is told to stop, or cancelled.
+
+    ::
+
+        serving = await nursery.start(serve_http, mcp, "127.0.0.1", 0)
+        async with Client(serving.url) as client:
+            ...
+        serving.stop()
+
+    Options are given by `functools.partial`, as for every function of Trio that is started::
+
+        serve = partial(serve_http, mcp, port=443, certfile="server.pem")
+
+    What is given neither here nor by the environment (``MCP_PORT=80``) is as `ServeOptions`,
+    `HttpOptions` and `HttpPaths` say.
+
+    Args:
+      server: A `Server` or `MCPServer`. Its lifespan begins before the first request, and ends
+          after the last one.
+      host: The name or address to listen on.
+      port: The port; 0 for a free one.
+      transport: ``"sse"`` for HTTP with SSE, which clients of 2024-11-05 speak.
+      task_status: Reports the `HttpServing` when connections are accepted: at which URLs, port
+          and path included, and how to stop.
+      **options: What else `ServeOptions` and `HttpOptions` have, and the paths.
+
+    Raises:
+      TypeError, ValueError: if an option is something else, or a variable of the environment.
+      OSError: if an address cannot be had, or the files for TLS cannot be read.
+      Exception: what the lifespan raised.
+
+    Cancellation:
+      All connections are closed at once, and then the lifespan is left, in ten seconds at most.
+      ``stop()`` gives running requests ``graceful_timeout`` seconds before that.
+
+    """
+    check_word("transport", transport, _OF_ENDPOINTS)
+    if not callable(getattr(server, "streamable_http_app", None)):
+        raise wrong_kind("server", "a Server or an MCPServer", server)
+    given: dict[str, Any] = {**options}
+    given.update({"host": host} if host is not None else {})
+    given.update({"port": port} if port is not None else {})
+    names = _OF_ENDPOINTS[transport]
+    settled = settle(f"The transport {transport!r}", {*names, *LISTENING}, given)
+    listen = ServeOptions(**{name: settled[name] for name in LISTENING if name in settled})
+    of_endpoint = {name: settled[name] for name in names if name in settled}
+    app, path = _application(server, transport, {**of_endpoint, "host": listen.most_open_host})
+    await serve_http_app(
+        app, listen, on_stop=app.session_manager.stop, task_status=_Endpoint(task_status, path)
+    )
+
+
+def _application(
+    server: ServesHttp, transport: HttpTransport, options: Mapping[str, Any]
+) -> tuple[HttpApp | SseApp, str]:
+    """Make the application; gives the path that clients are to know, too."""
+    name = "sse_path" if transport == "sse" else "streamable_http_path"
+    path: str = options.get(name, getattr(HttpPaths(), name))
+    make = server.sse_app if transport == "sse" else server.streamable_http_app
+    app: HttpApp | SseApp = make(**options)
+    return app, "/" + path.strip("/")
+
+
+@attrs.frozen
+class _Endpoint(trio.TaskStatus[HttpServing]):
+    """Reports where the endpoint is, and not the server alone."""
+
+    _status: trio.TaskStatus[HttpServing]
+    _path: str
+
+    def started(self, value: HttpServing | None = None) -> None:
+        assert value is not None
+        urls = [each if each.startswith(UNIX) else f"{each}{self._path}" for each in value.urls]
+        self._status.started(attrs.evolve(value, urls=tuple(urls)))

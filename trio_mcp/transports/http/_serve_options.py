@@ -1,0 +1,126 @@
+"""Where a server over HTTP listens, and what it grants each client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from trio_mcp._checks import wrong_value
+from trio_mcp._variables import (
+    FLAG,
+    PATH,
+    TEXT,
+    TEXTS,
+    Kind,
+    number,
+    or_none,
+    settable,
+    whole,
+)
+
+from ._defaults import DEFAULT_BODY_TIMEOUT
+from ._options import LOOPBACK_HOSTS
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+UNIX: Final = "unix:"
+"""What an address begins with that is the path of a unix socket."""
+
+
+def split_address(bind: str, argument: str = "binds") -> tuple[str, int]:
+    """Take ``host:port`` apart.
+
+    Raises:
+      ValueError: if it is something else; names the argument.
+
+    """
+    host, colon, port = bind.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65_535:
+        raise wrong_value(argument, "'host:port' or 'unix:/path'", bind)
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _check_binds(name: str, value: Any) -> None:
+    if isinstance(value, str):
+        raise TypeError(f"{name}: expected several addresses, got one str")
+    TEXTS.check(name, value)
+    for bind in value:
+        if not bind.startswith(UNIX):
+            split_address(bind, name)
+
+
+_BINDS: Final = Kind(
+    expected="addresses with commas between them", check=_check_binds, read=TEXTS.read
+)
+
+
+@attrs.frozen(kw_only=True)
+class ServeOptions:
+    """Where `serve_http_app` listens, and what it grants a client.
+
+    Attributes:
+      host: The name or address to listen on. ``127.0.0.1`` is reached from this machine alone.
+      port: The port; 0 for a free one.
+      binds: Several addresses in place of `host` and `port`: ``host:port``, ``[::1]:port`` or
+          ``unix:/path``.
+      unix_socket: The path of a unix socket, in place of `host` and `port`. One that a server
+          left behind is replaced.
+      certfile: The file of a certificate and those that vouch for it, for TLS.
+      keyfile: The file of its key, if that is another one.
+      keyfile_password: Of the key.
+      http2: Offer HTTP/2 to clients with TLS.
+      root_path: The path at which a proxy mounts the application.
+      max_connections: Open at once; more are closed as they come. None for 10,000, or what
+          the limit of the process for file descriptors leaves of that.
+      head_timeout: Seconds for the head of a request, and for TLS before it.
+      body_timeout: Seconds for the body of a request.
+      write_timeout: Seconds that a client may leave unread what is written to it.
+      keep_alive_timeout: Seconds that a connection may wait for its next request.
+      graceful_timeout: Seconds for running requests, when the server stops.
+
+    """
+
+    host: str = settable("127.0.0.1", TEXT)
+    port: int = settable(8000, whole(least=0, most=65_535))
+    binds: Sequence[str] = settable((), _BINDS)
+    unix_socket: str | os.PathLike[str] | None = settable(None, or_none(PATH))
+    certfile: str | os.PathLike[str] | None = settable(None, or_none(PATH))
+    keyfile: str | os.PathLike[str] | None = settable(None, or_none(PATH))
+    keyfile_password: str | None = settable(None, or_none(TEXT), repr=False)
+    http2: bool = settable(False, FLAG)
+    root_path: str = settable("", TEXT)
+    max_connections: int | None = settable(None, or_none(whole(least=1)))
+    head_timeout: float = settable(10.0, number(least=0))
+    body_timeout: float = settable(DEFAULT_BODY_TIMEOUT, number(above=0))
+    write_timeout: float = settable(20.0, number(least=0))
+    keep_alive_timeout: float = settable(75.0, number(least=0))
+    graceful_timeout: float = settable(3.0, number(least=0))
+
+    def __attrs_post_init__(self) -> None:
+        if self.certfile is None and (self.keyfile is not None or self.http2):
+            raise ValueError("keyfile and http2 need TLS: give a certfile, too")
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        """What to listen on, as `binds` writes it."""
+        binds = list(self.binds)
+        if self.unix_socket is not None:
+            binds.append(f"{UNIX}{self.unix_socket}")
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return binds or [f"{host}:{self.port}"]
+
+    @property
+    def most_open_host(self) -> str:
+        """The host by which to decide from where it may be called, among all addresses.
+
+        A unix socket is reached by no web page, but by proxies that say the name which they
+        have in the world.
+        """
+        hosts = [
+            split_address(each)[0] for each in self.addresses if not each.startswith(UNIX)
+        ] or [UNIX]
+        open_hosts = [each for each in hosts if each not in LOOPBACK_HOSTS]
+        return (open_hosts or hosts)[0]
