@@ -476,7 +476,7 @@ async def test_a_message_of_a_model_that_is_none_is_refused_by_the_server(said, 
         await far.send([JSONRPCResponse(id=question.id, result=said)])
         (answer,) = await far.receive()
         nursery.cancel_scope.cancel()
-    assert answer.error.code == -32603
+    assert answer.error.code == -32602
 
 
 @pytest.mark.req("R-594")

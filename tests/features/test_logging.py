@@ -26,8 +26,7 @@ async def test_only_the_wanted_levels_are_told(features):
             await settle(lambda: logged == messages("info", "error"))
             assert (await error_of(client.set_logging_level("debug"))).code == -32601
             return
-        # Without a level of the session, the server chooses: ours sends everything.
-        await settle(lambda: logged == messages("debug", "info", "error"))
+        await settle(lambda: logged == messages("info", "error"))
         await client.set_logging_level("error")
         logged.clear()
         await client.call_tool("speak")
@@ -46,3 +45,17 @@ async def test_nobody_is_told_who_did_not_ask(features):
         await client.call_tool("speak")
         await client.call_tool("add", {"a": 1})
     assert logged == []
+
+
+@in_a_conversation
+async def test_an_older_server_chooses_for_who_did_not_say(features):
+    logged = []
+
+    async def log(params):
+        logged.append(params.level)
+
+    async with features.open(logging_callback=log) as client:
+        await client.call_tool("speak")
+        # Ours sends everything.
+        expected = [] if features.is_modern else ["debug", "info", "error"]
+        await settle(lambda: logged == expected)

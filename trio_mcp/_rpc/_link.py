@@ -29,6 +29,8 @@ class CallOptions:
       max_total_timeout: Seconds from the call on after which even progress no longer helps;
           ten times the timeout when None. A limit by itself, too, without a timeout.
       may_cancel: Whether the peer may be told of a cancellation (`initialize`: no).
+      negotiates: It is part of agreeing with the peer: where the connection mends, it does not
+          wait until that is over.
       headers: What to mirror in HTTP headers: by name, the text of each value.
       on_notification: For a request whose answer is the end of a stream of notifications:
           called with the method and params of each of them by whoever reads the carrier, so
@@ -43,6 +45,7 @@ class CallOptions:
     reset_timeout_on_progress: bool = False
     max_total_timeout: float | None = None
     may_cancel: bool = True
+    negotiates: bool = False
     headers: Mapping[str, str] | None = None
     on_notification: Callable[[str, JsonObject], None] | None = None
     on_late_result: Callable[[JsonObject], None] | None = None

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from trio_mcp._codec import Malformed
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ._exchange import Exchange
     from ._link import Link
+    from ._standing import StandingRequest
 
 
 class Connection(ABC):
@@ -124,6 +125,11 @@ class Serving(ABC):
         """
         del tool
         return {}
+
+    def standing_requests(self, connection: Connection) -> Sequence[StandingRequest]:
+        """Say what to ask again of a server of the older era that has lost the session."""
+        del connection
+        return ()
 
     def ending(self, connection: Connection) -> None:  # noqa: B027 - most have no streams
         """A connection takes no more requests: let its streams come to their end."""

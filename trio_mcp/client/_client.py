@@ -82,7 +82,8 @@ class Client(LivingClient):
           call does not set it. Cancel scopes of Trio run from the call on, at all times.
       sampling_callback: And its siblings: answer what the server asks.
       logging_callback: Takes the server's log messages, in order.
-      log_level: Ask modern servers for log messages, from this level on.
+      log_level: Ask for log messages, from this level on: a modern server with each request, an
+        older one that announces them after the handshake (``logging/setLevel``).
       message_handler: Takes every notification, and what arrived and was no message.
       client_info: Who this client says it is.
       mode: ``"auto"`` probes for a modern server and falls back to ``initialize``;

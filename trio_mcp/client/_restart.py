@@ -52,6 +52,8 @@ class RestartPolicy:
     Calls that wait when it dies fail with `ConnectionLost`: whether they were carried out,
     nobody knows. Later ones wait for the new server. `listen` blocks go on: the subscription is
     sent again, and whatever it covers is reported as changed, since it may have been meanwhile.
+    A server of the older era is told again from which level on it should tell log messages, and
+    which resources were subscribed to, before calls go on.
 
     Attributes:
       max_restarts: In a row, without the server having been stable in between. After that every
@@ -158,7 +160,8 @@ class MendingLink(Link):
         self, method: str, params: JsonObject | None, options: CallOptions = NO_OPTIONS
     ) -> JsonObject:
         """See `Link.request`. Where there is no server at the moment, it waits for the next."""
-        link = self._usable(method) or await self._wait_usable(method, options.first_limit)
+        link = self._link if options.negotiates else None
+        link = link or self._usable(method) or await self._wait_usable(method, options.first_limit)
         return await link.request(method, params, options)
 
     async def notify(self, method: str, params: JsonObject | None = None) -> None:

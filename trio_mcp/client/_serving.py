@@ -14,6 +14,7 @@ from trio_mcp._protocol._ladder import Accepted
 from trio_mcp._protocol._refusals import invalid_params, method_not_found
 from trio_mcp._protocol._sampling_turns import check_tool_turns
 from trio_mcp._rpc._service import Connection, Serving
+from trio_mcp._rpc._standing import StandingRequests
 from trio_mcp.errors import InvalidResponse, MCPError
 from trio_mcp.types import ErrorData
 from trio_mcp.types._methods import METHODS
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from trio_mcp._codec import Malformed
     from trio_mcp._rpc._exchange import Exchange
     from trio_mcp._rpc._link import Link
+    from trio_mcp._rpc._standing import StandingRequest
     from trio_mcp.types import (
         ClientCapabilities,
         CreateMessageRequestParams,
@@ -75,6 +77,7 @@ class ClientServing(Serving):
         "_session",
         "listeners",
         "raise_exceptions",
+        "standing",
     )
 
     def __init__(
@@ -90,6 +93,7 @@ class ClientServing(Serving):
         self._capabilities = capabilities
         self._extensions = extensions
         self.listeners: Listeners[NotificationListener] = Listeners()
+        self.standing = StandingRequests()
 
     def connect(self, link: Link | None) -> ClientConnection:
         """See `Serving.connect`."""
@@ -104,6 +108,14 @@ class ClientServing(Serving):
     def forget(self) -> None:
         """Let go of the session, so that a closed one is freed at once."""
         self._session = None
+
+    def standing_requests(self, connection: Connection | None = None) -> list[StandingRequest]:
+        """See `Serving.standing_requests`."""
+        del connection
+        session = self._session
+        if session is None or session.revision is None or session.revision.is_modern:
+            return []
+        return self.standing.requests(logs=session.may_offer("logging"))
 
     # Questions of the server
 

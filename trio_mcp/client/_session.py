@@ -92,7 +92,8 @@ class ClientSession(OlderSession):
       sampling_callback: And its siblings: what answers a server's questions and takes what
           it tells. Each runs in a task of its own.
       client_info: Who this client says it is.
-      log_level: Ask modern servers for log messages, from this level on.
+      log_level: Ask for log messages, from this level on: a modern server with each request, an
+        older one that announces them after the handshake (``logging/setLevel``).
       sampling_capabilities: What the sampling callback can do beyond the minimum.
       extensions: Extensions to declare, with their settings.
       result_claims: By extension, what it claims of the results of tools.

@@ -19,6 +19,7 @@ from trio_mcp._checks import (
 )
 from trio_mcp._codec import DecodeError, decode, encode
 from trio_mcp._rpc._link import CallOptions
+from trio_mcp._rpc._standing import say_again
 from trio_mcp.errors import InvalidResponse
 from trio_mcp.types import HANDSHAKE_PROTOCOL_VERSIONS, SERVER_INFO_META_KEY
 from trio_mcp.types._base import WireModel
@@ -52,6 +53,11 @@ DISCOVER_TIMEOUT_SECONDS: Final = 10.0
 """How long a probe waits before it is taken that the server knows only ``initialize``."""
 
 
+STANDING_TIMEOUT: Final = 10.0
+"""Seconds that an older server has to take each thing that is said right after the handshake, if
+there is no ``read_timeout_seconds``. It is of use without."""
+
+
 class AgreedSession(LivingSession):
     """A session that agrees with its server on a revision, and then says things in it.
 
@@ -77,6 +83,7 @@ class AgreedSession(LivingSession):
             ping_interval=ping_interval,
         )
         self._declaration = declaration
+        serving.standing.log_level = declaration.log_level
         self._revision: Revision | None = None
         self._envelope: JsonObject | None = None
         self._initialize_result: types.InitializeResult | None = None
@@ -175,14 +182,26 @@ class AgreedSession(LivingSession):
     async def complete_initialize(
         self, revision: Revision, result: JsonObject
     ) -> types.InitializeResult:
-        """Adopt what ``initialize`` answered, and tell the server that this side is ready."""
+        """Adopt what ``initialize`` answered, and tell the server that this side is ready.
+
+        A server that announces log messages is told from which level on, if there is one; one
+        that takes the place of another is told what was said to that.
+        """
         read = refuse_input(
             "initialize", read_result("initialize", result, types.InitializeResult, revision)
         )
         self.adopt(read)
         await self._require_link().notify("notifications/initialized")
         self._start_keep_alive()
+        await say_again(self._serving.standing_requests(), self._ask_while_agreeing)
         return read
+
+    async def _ask_while_agreeing(self, method: str, params: JsonObject) -> JsonObject:
+        timeout = self._read_timeout_seconds
+        options = CallOptions(
+            timeout=STANDING_TIMEOUT if timeout is None else timeout, negotiates=True
+        )
+        return await self._require_link().request(method, params, options)
 
     async def discover(self) -> types.DiscoverResult:
         """Ask a modern server what it is and can do, and speak modern from now on."""
@@ -315,6 +334,7 @@ class AgreedSession(LivingSession):
             # Of an extension; the link knows the methods of the protocol.
             options = attrs.evolve(options, headers={"Mcp-Name": name})
         result = await self._ask(request.method, params, result_type, options)
+        self._serving.standing.answered(request.method, params)
         return refuse_input(request.method, result)
 
     async def send_notification(self, notification: ClientNotification) -> None:

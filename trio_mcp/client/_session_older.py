@@ -15,6 +15,7 @@ from ._session_agreement import AgreedSession
 
 if TYPE_CHECKING:
     from trio_mcp.types import LoggingLevel, RequestParamsMeta
+    from trio_mcp.types._base import JsonObject
 
 
 LOGGING_IS_DEPRECATED: Final = (
@@ -44,9 +45,15 @@ class OlderSession(AgreedSession):
         self, level: LoggingLevel, meta: RequestParamsMeta | None
     ) -> types.EmptyResult:
         check_log_level("level", level)
-        return await self._complete(
-            "logging/setLevel", {"level": level}, types.EmptyResult, None, meta
-        )
+        return await self._stand("logging/setLevel", {"level": level}, meta)
+
+    async def _stand(
+        self, method: str, params: JsonObject, meta: RequestParamsMeta | None
+    ) -> types.EmptyResult:
+        """Ask for what lasts as long as the session; the next one is asked again."""
+        result = await self._complete(method, params, types.EmptyResult, None, meta)
+        self._serving.standing.answered(method, params)
+        return result
 
     async def send_progress_notification(
         self,
@@ -80,9 +87,7 @@ class OlderSession(AgreedSession):
         """Ask an older server to tell when a resource changes."""
         _warn_deprecated("subscribe_resource")
         check_text("uri", uri)
-        return await self._complete(
-            "resources/subscribe", {"uri": uri}, types.EmptyResult, None, meta
-        )
+        return await self._stand("resources/subscribe", {"uri": uri}, meta)
 
     async def unsubscribe_resource(
         self, uri: str, *, meta: RequestParamsMeta | None = None
@@ -90,9 +95,7 @@ class OlderSession(AgreedSession):
         """Take `subscribe_resource` back."""
         _warn_deprecated("unsubscribe_resource")
         check_text("uri", uri)
-        return await self._complete(
-            "resources/unsubscribe", {"uri": uri}, types.EmptyResult, None, meta
-        )
+        return await self._stand("resources/unsubscribe", {"uri": uri}, meta)
 
 
 def _warn_deprecated(name: str) -> None:

@@ -172,6 +172,7 @@ class OlderScripted(Scripted):
     """A server of the older era, with sessions."""
 
     version = "2025-11-25"
+    capabilities = CAPABILITIES
 
     async def server_discover(self, seen: Seen) -> None:
         await seen.raw(400)
@@ -180,7 +181,7 @@ class OlderScripted(Scripted):
         self.sessions += 1
         result = {
             "protocolVersion": seen.params["protocolVersion"],
-            "capabilities": CAPABILITIES,
+            "capabilities": self.capabilities,
             "serverInfo": {"name": "scripted", "version": "1"},
         }
         await seen.result(result, mcp_session_id=f"session-{self.sessions}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import trio
@@ -257,6 +257,39 @@ async def test_lost_session_is_replaced_and_the_call_sent_again(body):
     assert second.id != first.id
     told = [each.headers["mcp-session-id"] for each in server.asked("notifications/initialized")]
     assert told == ["session-1", "session-2"]
+
+
+@pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")
+@pytest.mark.parametrize("refused", [False, True])
+async def test_what_was_said_in_a_lost_session_is_said_in_the_new_one(refused, caplog):
+    class Keeping(Forgetful):
+        capabilities: ClassVar = {"logging": {}, "resources": {"subscribe": True}, "tools": {}}
+
+        async def logging_setLevel(self, seen: Seen) -> None:  # noqa: N802 - after the method
+            if refused and self.sessions == 2:
+                await seen.error(-32602, "not that one")
+            else:
+                await seen.result({})
+
+        async def resources_subscribe(self, seen: Seen) -> None:
+            await seen.result({})
+
+    server = Keeping()
+    async with scripted(server) as url, Client(url, mode="legacy", log_level="info") as client:
+        await client.subscribe_resource("a://1")
+        server.forgotten = True
+        await client.call_tool("x")
+    for method, params in (
+        ("logging/setLevel", {"level": "info"}),
+        ("resources/subscribe", {"uri": "a://1"}),
+    ):
+        said = server.asked(method)
+        assert [each.headers["mcp-session-id"] for each in said] == ["session-1", "session-2"]
+        assert [each.params for each in said] == [params, params]
+    # In order, and before the call that waits.
+    story = [each for each in server.story if each != "GET"]
+    assert story[-4:-1] == ["logging/setLevel", "resources/subscribe", "tools/call"]
+    assert ("not that one" in caplog.text) is refused
 
 
 @pytest.mark.case("C037")

@@ -21,6 +21,7 @@ from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._rpc._calls import with_progress_token
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions, Link
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
+from trio_mcp._rpc._standing import say_again
 from trio_mcp._rpc._time_limit import TimeLimit
 from trio_mcp.errors import ConnectionLost, InvalidResponse, RequestTimeout
 from trio_mcp.types import (
@@ -270,19 +271,9 @@ class HttpLink(Link):
     # The session of an older server
 
     async def _initialize_again(self, params: JsonObject) -> None:
-        """Open another session with the same params."""
-        request_id = self._calls.next_id()
-        content = _write(JSONRPCRequest(id=request_id, method="initialize", params=params))
-        limit = TimeLimit(NO_OPTIONS, trio.CancelScope())
-        call = HttpCall(
-            request_id, "initialize", NO_OPTIONS, self._inbound, limit, self._max_event_size
-        )
-        response = await self._post(call, POST_HEADERS, content)
-        session_id = response.headers.get("mcp-session-id")
-        await read_response(response, call, Position())
-        if not call.is_settled:
-            raise self._cut(call)
-        answered = call.outcome().get("protocolVersion")
+        """Open another session with the same params, and say there what was said in the first."""
+        result, session_id = await self._ask_alone("initialize", params, {})
+        answered = result.get("protocolVersion")
         revision = self._connection.revision
         if revision is None or answered != revision.version:
             raise InvalidResponse(
@@ -292,6 +283,25 @@ class HttpLink(Link):
         self._session.take_id(session_id)
         await self.post(JSONRPCNotification(method="notifications/initialized", params=None))
         self._session.listen(revision)
+        await say_again(self._serving.standing_requests(self._connection), self._ask_anew)
+
+    async def _ask_anew(self, method: str, params: JsonObject) -> None:
+        await self._ask_alone(method, params, self._session.headers(self._connection.revision))
+
+    async def _ask_alone(
+        self, method: str, params: JsonObject, headers: Mapping[str, str]
+    ) -> tuple[JsonObject, str | None]:
+        """Ask for what a session needs; returns the result, and the id of the session."""
+        request_id = self._calls.next_id()
+        content = _write(JSONRPCRequest(id=request_id, method=method, params=params))
+        limit = TimeLimit(NO_OPTIONS, trio.CancelScope())
+        call = HttpCall(request_id, method, NO_OPTIONS, self._inbound, limit, self._max_event_size)
+        response = await self._post(call, {**POST_HEADERS, **headers}, content)
+        session_id = response.headers.get("mcp-session-id")
+        await read_response(response, call, Position())
+        if not call.is_settled:
+            raise self._cut(call)
+        return call.outcome(), session_id
 
     # Its life
 
