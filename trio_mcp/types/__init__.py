@@ -19,34 +19,24 @@ if TYPE_CHECKING:
     from ._base import WireModel as WireModel
     from ._base import wire_field as wire_field
     from ._base import wire_model as wire_model
-    from ._capabilities import ClientCapabilities as ClientCapabilities
-    from ._capabilities import CompletionsCapability as CompletionsCapability
-    from ._capabilities import ElicitationCapability as ElicitationCapability
-    from ._capabilities import FormElicitationCapability as FormElicitationCapability
-    from ._capabilities import LoggingCapability as LoggingCapability
-    from ._capabilities import PromptsCapability as PromptsCapability
-    from ._capabilities import ResourcesCapability as ResourcesCapability
-    from ._capabilities import RootsCapability as RootsCapability
-    from ._capabilities import SamplingCapability as SamplingCapability
-    from ._capabilities import SamplingContextCapability as SamplingContextCapability
-    from ._capabilities import SamplingToolsCapability as SamplingToolsCapability
-    from ._capabilities import ServerCapabilities as ServerCapabilities
-    from ._capabilities import ToolsCapability as ToolsCapability
-    from ._capabilities import UrlElicitationCapability as UrlElicitationCapability
+    from ._client_capabilities import ClientCapabilities as ClientCapabilities
+    from ._client_capabilities import ElicitationCapability as ElicitationCapability
+    from ._client_capabilities import FormElicitationCapability as FormElicitationCapability
+    from ._client_capabilities import RootsCapability as RootsCapability
+    from ._client_capabilities import SamplingCapability as SamplingCapability
+    from ._client_capabilities import SamplingContextCapability as SamplingContextCapability
+    from ._client_capabilities import SamplingToolsCapability as SamplingToolsCapability
+    from ._client_capabilities import UrlElicitationCapability as UrlElicitationCapability
     from ._common import BaseMetadata as BaseMetadata
     from ._common import CacheableResult as CacheableResult
     from ._common import EmptyResult as EmptyResult
     from ._common import InputResponseRequestParams as InputResponseRequestParams
-    from ._common import Notification as Notification
     from ._common import NotificationParams as NotificationParams
-    from ._common import PaginatedRequest as PaginatedRequest
     from ._common import PaginatedRequestParams as PaginatedRequestParams
     from ._common import PaginatedResult as PaginatedResult
-    from ._common import Request as Request
     from ._common import RequestParams as RequestParams
     from ._common import RequestParamsMeta as RequestParamsMeta
     from ._common import Result as Result
-    from ._completion import CompleteRequest as CompleteRequest
     from ._completion import CompleteRequestParams as CompleteRequestParams
     from ._completion import CompleteResult as CompleteResult
     from ._completion import Completion as Completion
@@ -107,13 +97,9 @@ if TYPE_CHECKING:
     from ._input import InputResponse as InputResponse
     from ._input import InputResponses as InputResponses
     from ._input_required import InputRequiredResult as InputRequiredResult
-    from ._lifecycle import DiscoverRequest as DiscoverRequest
     from ._lifecycle import DiscoverResult as DiscoverResult
-    from ._lifecycle import InitializedNotification as InitializedNotification
-    from ._lifecycle import InitializeRequest as InitializeRequest
     from ._lifecycle import InitializeRequestParams as InitializeRequestParams
     from ._lifecycle import InitializeResult as InitializeResult
-    from ._lifecycle import PingRequest as PingRequest
     from ._literals import ElicitRequestedSchema as ElicitRequestedSchema
     from ._literals import IconTheme as IconTheme
     from ._literals import IncludeContext as IncludeContext
@@ -125,44 +111,59 @@ if TYPE_CHECKING:
     from ._literals import SamplingRole as SamplingRole
     from ._literals import StopReason as StopReason
     from ._literals import TaskStatus as TaskStatus
-    from ._logging import LoggingMessageNotification as LoggingMessageNotification
     from ._logging import LoggingMessageNotificationParams as LoggingMessageNotificationParams
-    from ._logging import SetLevelRequest as SetLevelRequest
     from ._logging import SetLevelRequestParams as SetLevelRequestParams
+    from ._messages import Notification as Notification
+    from ._messages import PaginatedRequest as PaginatedRequest
+    from ._messages import Request as Request
     from ._methods import METHODS as METHODS
     from ._methods import Method as Method
     from ._methods import Side as Side
-    from ._notices import CancelledNotification as CancelledNotification
     from ._notices import CancelledNotificationParams as CancelledNotificationParams
-    from ._notices import ProgressNotification as ProgressNotification
     from ._notices import ProgressNotificationParams as ProgressNotificationParams
-    from ._prompts import GetPromptRequest as GetPromptRequest
+    from ._notifications import CancelledNotification as CancelledNotification
+    from ._notifications import InitializedNotification as InitializedNotification
+    from ._notifications import LoggingMessageNotification as LoggingMessageNotification
+    from ._notifications import ProgressNotification as ProgressNotification
+    from ._notifications import PromptListChangedNotification as PromptListChangedNotification
+    from ._notifications import (
+        ResourceListChangedNotification as ResourceListChangedNotification,
+    )
+    from ._notifications import ResourceUpdatedNotification as ResourceUpdatedNotification
+    from ._notifications import (
+        SubscriptionsAcknowledgedNotification as SubscriptionsAcknowledgedNotification,
+    )
+    from ._notifications import ToolListChangedNotification as ToolListChangedNotification
     from ._prompts import GetPromptRequestParams as GetPromptRequestParams
     from ._prompts import GetPromptResult as GetPromptResult
-    from ._prompts import ListPromptsRequest as ListPromptsRequest
     from ._prompts import ListPromptsResult as ListPromptsResult
     from ._prompts import Prompt as Prompt
     from ._prompts import PromptArgument as PromptArgument
-    from ._prompts import PromptListChangedNotification as PromptListChangedNotification
     from ._prompts import PromptMessage as PromptMessage
     from ._prompts import PromptReference as PromptReference
-    from ._resource_requests import ListResourcesRequest as ListResourcesRequest
+    from ._requests import CallToolRequest as CallToolRequest
+    from ._requests import CompleteRequest as CompleteRequest
+    from ._requests import DiscoverRequest as DiscoverRequest
+    from ._requests import GetPromptRequest as GetPromptRequest
+    from ._requests import InitializeRequest as InitializeRequest
+    from ._requests import ListPromptsRequest as ListPromptsRequest
+    from ._requests import ListResourcesRequest as ListResourcesRequest
+    from ._requests import ListResourceTemplatesRequest as ListResourceTemplatesRequest
+    from ._requests import ListToolsRequest as ListToolsRequest
+    from ._requests import PingRequest as PingRequest
+    from ._requests import ReadResourceRequest as ReadResourceRequest
+    from ._requests import SetLevelRequest as SetLevelRequest
+    from ._requests import SubscribeRequest as SubscribeRequest
+    from ._requests import SubscriptionsListenRequest as SubscriptionsListenRequest
+    from ._requests import UnsubscribeRequest as UnsubscribeRequest
     from ._resource_requests import ListResourcesResult as ListResourcesResult
-    from ._resource_requests import ListResourceTemplatesRequest as ListResourceTemplatesRequest
     from ._resource_requests import ListResourceTemplatesResult as ListResourceTemplatesResult
-    from ._resource_requests import ReadResourceRequest as ReadResourceRequest
     from ._resource_requests import ReadResourceRequestParams as ReadResourceRequestParams
     from ._resource_requests import ReadResourceResult as ReadResourceResult
     from ._resource_requests import (
-        ResourceListChangedNotification as ResourceListChangedNotification,
-    )
-    from ._resource_requests import ResourceUpdatedNotification as ResourceUpdatedNotification
-    from ._resource_requests import (
         ResourceUpdatedNotificationParams as ResourceUpdatedNotificationParams,
     )
-    from ._resource_requests import SubscribeRequest as SubscribeRequest
     from ._resource_requests import SubscribeRequestParams as SubscribeRequestParams
-    from ._resource_requests import UnsubscribeRequest as UnsubscribeRequest
     from ._resource_requests import UnsubscribeRequestParams as UnsubscribeRequestParams
     from ._resources import Resource as Resource
     from ._resources import ResourceLink as ResourceLink
@@ -198,14 +199,16 @@ if TYPE_CHECKING:
     from ._sampling import ToolChoice as ToolChoice
     from ._sampling import ToolResultContent as ToolResultContent
     from ._sampling import ToolUseContent as ToolUseContent
+    from ._server_capabilities import CompletionsCapability as CompletionsCapability
+    from ._server_capabilities import LoggingCapability as LoggingCapability
+    from ._server_capabilities import PromptsCapability as PromptsCapability
+    from ._server_capabilities import ResourcesCapability as ResourcesCapability
+    from ._server_capabilities import ServerCapabilities as ServerCapabilities
+    from ._server_capabilities import ToolsCapability as ToolsCapability
     from ._subscriptions import SubscriptionFilter as SubscriptionFilter
-    from ._subscriptions import (
-        SubscriptionsAcknowledgedNotification as SubscriptionsAcknowledgedNotification,
-    )
     from ._subscriptions import (
         SubscriptionsAcknowledgedNotificationParams as SubscriptionsAcknowledgedNotificationParams,
     )
-    from ._subscriptions import SubscriptionsListenRequest as SubscriptionsListenRequest
     from ._subscriptions import (
         SubscriptionsListenRequestParams as SubscriptionsListenRequestParams,
     )
@@ -241,15 +244,12 @@ if TYPE_CHECKING:
     from ._tasks import TaskMetadata as TaskMetadata
     from ._tasks import TaskStatusNotification as TaskStatusNotification
     from ._tasks import TaskStatusNotificationParams as TaskStatusNotificationParams
-    from ._tools import CallToolRequest as CallToolRequest
     from ._tools import CallToolRequestParams as CallToolRequestParams
     from ._tools import CallToolResult as CallToolResult
-    from ._tools import ListToolsRequest as ListToolsRequest
     from ._tools import ListToolsResult as ListToolsResult
     from ._tools import Tool as Tool
     from ._tools import ToolAnnotations as ToolAnnotations
     from ._tools import ToolExecution as ToolExecution
-    from ._tools import ToolListChangedNotification as ToolListChangedNotification
     from ._unions import ClientNotification as ClientNotification
     from ._unions import ClientRequest as ClientRequest
     from ._unions import ClientResult as ClientResult
@@ -504,20 +504,14 @@ if not TYPE_CHECKING:
             "wire_field",
             "wire_model",
         ),
-        "_capabilities": (
+        "_client_capabilities": (
             "ClientCapabilities",
-            "CompletionsCapability",
             "ElicitationCapability",
             "FormElicitationCapability",
-            "LoggingCapability",
-            "PromptsCapability",
-            "ResourcesCapability",
             "RootsCapability",
             "SamplingCapability",
             "SamplingContextCapability",
             "SamplingToolsCapability",
-            "ServerCapabilities",
-            "ToolsCapability",
             "UrlElicitationCapability",
         ),
         "_common": (
@@ -525,18 +519,14 @@ if not TYPE_CHECKING:
             "CacheableResult",
             "EmptyResult",
             "InputResponseRequestParams",
-            "Notification",
             "NotificationParams",
-            "PaginatedRequest",
             "PaginatedRequestParams",
             "PaginatedResult",
-            "Request",
             "RequestParams",
             "RequestParamsMeta",
             "Result",
         ),
         "_completion": (
-            "CompleteRequest",
             "CompleteRequestParams",
             "CompleteResult",
             "Completion",
@@ -600,13 +590,9 @@ if not TYPE_CHECKING:
         "_input": ("InputRequest", "InputRequests", "InputResponse", "InputResponses"),
         "_input_required": ("InputRequiredResult",),
         "_lifecycle": (
-            "DiscoverRequest",
             "DiscoverResult",
-            "InitializeRequest",
             "InitializeRequestParams",
             "InitializeResult",
-            "InitializedNotification",
-            "PingRequest",
         ),
         "_literals": (
             "ElicitRequestedSchema",
@@ -622,10 +608,13 @@ if not TYPE_CHECKING:
             "TaskStatus",
         ),
         "_logging": (
-            "LoggingMessageNotification",
             "LoggingMessageNotificationParams",
-            "SetLevelRequest",
             "SetLevelRequestParams",
+        ),
+        "_messages": (
+            "Notification",
+            "PaginatedRequest",
+            "Request",
         ),
         "_methods": (
             "METHODS",
@@ -633,37 +622,53 @@ if not TYPE_CHECKING:
             "Side",
         ),
         "_notices": (
-            "CancelledNotification",
             "CancelledNotificationParams",
-            "ProgressNotification",
             "ProgressNotificationParams",
         ),
+        "_notifications": (
+            "CancelledNotification",
+            "InitializedNotification",
+            "LoggingMessageNotification",
+            "ProgressNotification",
+            "PromptListChangedNotification",
+            "ResourceListChangedNotification",
+            "ResourceUpdatedNotification",
+            "SubscriptionsAcknowledgedNotification",
+            "ToolListChangedNotification",
+        ),
         "_prompts": (
-            "GetPromptRequest",
             "GetPromptRequestParams",
             "GetPromptResult",
-            "ListPromptsRequest",
             "ListPromptsResult",
             "Prompt",
             "PromptArgument",
-            "PromptListChangedNotification",
             "PromptMessage",
             "PromptReference",
         ),
-        "_resource_requests": (
+        "_requests": (
+            "CallToolRequest",
+            "CompleteRequest",
+            "DiscoverRequest",
+            "GetPromptRequest",
+            "InitializeRequest",
+            "ListPromptsRequest",
             "ListResourceTemplatesRequest",
-            "ListResourceTemplatesResult",
             "ListResourcesRequest",
-            "ListResourcesResult",
+            "ListToolsRequest",
+            "PingRequest",
             "ReadResourceRequest",
+            "SetLevelRequest",
+            "SubscribeRequest",
+            "SubscriptionsListenRequest",
+            "UnsubscribeRequest",
+        ),
+        "_resource_requests": (
+            "ListResourceTemplatesResult",
+            "ListResourcesResult",
             "ReadResourceRequestParams",
             "ReadResourceResult",
-            "ResourceListChangedNotification",
-            "ResourceUpdatedNotification",
             "ResourceUpdatedNotificationParams",
-            "SubscribeRequest",
             "SubscribeRequestParams",
-            "UnsubscribeRequest",
             "UnsubscribeRequestParams",
         ),
         "_resources": (
@@ -708,11 +713,17 @@ if not TYPE_CHECKING:
             "ToolResultContent",
             "ToolUseContent",
         ),
+        "_server_capabilities": (
+            "CompletionsCapability",
+            "LoggingCapability",
+            "PromptsCapability",
+            "ResourcesCapability",
+            "ServerCapabilities",
+            "ToolsCapability",
+        ),
         "_subscriptions": (
             "SubscriptionFilter",
-            "SubscriptionsAcknowledgedNotification",
             "SubscriptionsAcknowledgedNotificationParams",
-            "SubscriptionsListenRequest",
             "SubscriptionsListenRequestParams",
             "SubscriptionsListenResult",
         ),
@@ -750,15 +761,12 @@ if not TYPE_CHECKING:
             "TaskStatusNotificationParams",
         ),
         "_tools": (
-            "CallToolRequest",
             "CallToolRequestParams",
             "CallToolResult",
-            "ListToolsRequest",
             "ListToolsResult",
             "Tool",
             "ToolAnnotations",
             "ToolExecution",
-            "ToolListChangedNotification",
         ),
         "_unions": (
             "ClientNotification",

@@ -1,8 +1,8 @@
-"""The bases: requests, notifications, params, results."""
+"""The bases of params and results, and what things with a name have in common."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NotRequired, TypedDict, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, NotRequired, TypedDict
 
 from ._base import JsonObject, WireModel, wire_field, wire_model
 
@@ -15,12 +15,9 @@ __all__ = [
     "CacheableResult",
     "EmptyResult",
     "InputResponseRequestParams",
-    "Notification",
     "NotificationParams",
-    "PaginatedRequest",
     "PaginatedRequestParams",
     "PaginatedResult",
-    "Request",
     "RequestParams",
     "RequestParamsMeta",
     "Result",
@@ -70,39 +67,6 @@ class NotificationParams(WireModel):
     """What every notification may say."""
 
     meta: JsonObject | None = wire_field(default=None, wire="_meta")
-
-
-RequestParamsT = TypeVar("RequestParamsT", bound=RequestParams | dict[str, Any] | None)
-NotificationParamsT = TypeVar(
-    "NotificationParamsT", bound=NotificationParams | dict[str, Any] | None
-)
-MethodT = TypeVar("MethodT", bound=str)
-
-
-@wire_model
-class Request(WireModel, Generic[RequestParamsT, MethodT]):
-    """A method with its params. Who sends it adds ``jsonrpc`` and ``id``."""
-
-    name_param: ClassVar[str | None] = None
-    """The member of the params that HTTP repeats in the header ``Mcp-Name``, if any."""
-
-    method: MethodT
-    params: RequestParamsT
-
-
-@wire_model
-class PaginatedRequest(Request[PaginatedRequestParams | None, MethodT], Generic[MethodT]):
-    """Asks for one page of a list."""
-
-    params: PaginatedRequestParams | None = None
-
-
-@wire_model
-class Notification(WireModel, Generic[NotificationParamsT, MethodT]):
-    """A method with its params, which is not answered."""
-
-    method: MethodT
-    params: NotificationParamsT
 
 
 @wire_model

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ._base import WireModel, wire_field, wire_model
-from ._common import Request, RequestParams, Result
+from ._common import RequestParams, Result
 
 if TYPE_CHECKING:
     from ._literals import ResultType
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ._resources import ResourceTemplateReference
 
 __all__ = [
-    "CompleteRequest",
     "CompleteRequestParams",
     "CompleteResult",
     "Completion",
@@ -40,12 +39,6 @@ class CompleteRequestParams(RequestParams):
     ref: ResourceTemplateReference | PromptReference
     argument: CompletionArgument
     context: CompletionContext | None = wire_field(default=None, since="2025-06-18")
-
-
-@wire_model
-class CompleteRequest(Request[CompleteRequestParams, Literal["completion/complete"]]):
-    method: Literal["completion/complete"] = wire_field(default="completion/complete", always=True)
-    params: CompleteRequestParams
 
 
 @wire_model

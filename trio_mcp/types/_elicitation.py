@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from ._base import wire_field, wire_model
-from ._common import Notification, NotificationParams, Request, RequestParams, Result
+from ._common import NotificationParams, RequestParams, Result
+from ._messages import Notification, Request
 
 if TYPE_CHECKING:
     from ._literals import ElicitRequestedSchema

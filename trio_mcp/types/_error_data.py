@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ._base import WireModel, wire_model
 
 if TYPE_CHECKING:
-    from ._capabilities import ClientCapabilities
+    from ._client_capabilities import ClientCapabilities
     from ._elicitation import ElicitRequestURLParams
 
 __all__ = [

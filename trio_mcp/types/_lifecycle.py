@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ._base import wire_field, wire_model
-from ._common import (
-    CacheableResult,
-    Notification,
-    NotificationParams,
-    Request,
-    RequestParams,
-    Result,
-)
+from ._common import CacheableResult, RequestParams, Result
 
 if TYPE_CHECKING:
-    from ._capabilities import ClientCapabilities, ServerCapabilities
+    from ._client_capabilities import ClientCapabilities
     from ._icons import Implementation
     from ._literals import ResultType
+    from ._server_capabilities import ServerCapabilities
 
 __all__ = [
-    "DiscoverRequest",
     "DiscoverResult",
-    "InitializeRequest",
     "InitializeRequestParams",
     "InitializeResult",
-    "InitializedNotification",
-    "PingRequest",
 ]
 
 
@@ -36,14 +26,6 @@ class InitializeRequestParams(RequestParams):
     """The one the client would like."""
     capabilities: ClientCapabilities
     client_info: Implementation
-
-
-@wire_model
-class InitializeRequest(Request[InitializeRequestParams, Literal["initialize"]]):
-    """Opens a session, older era."""
-
-    method: Literal["initialize"] = wire_field(default="initialize", always=True)
-    params: InitializeRequestParams
 
 
 @wire_model
@@ -57,24 +39,6 @@ class InitializeResult(Result):
 
 
 @wire_model
-class InitializedNotification(
-    Notification[NotificationParams | None, Literal["notifications/initialized"]]
-):
-    method: Literal["notifications/initialized"] = wire_field(
-        default="notifications/initialized", always=True
-    )
-    params: NotificationParams | None = None
-
-
-@wire_model
-class DiscoverRequest(Request[RequestParams | None, Literal["server/discover"]]):
-    """Asks a server for its revisions and capabilities, 2026-07-28."""
-
-    method: Literal["server/discover"] = wire_field(default="server/discover", always=True)
-    params: RequestParams | None = None
-
-
-@wire_model
 class DiscoverResult(CacheableResult):
     supported_versions: list[str]
     capabilities: ServerCapabilities
@@ -83,11 +47,3 @@ class DiscoverResult(CacheableResult):
     result_type: ResultType = wire_field(
         default="complete", since="2026-07-28", always=True, foreign="extra"
     )
-
-
-@wire_model
-class PingRequest(Request[RequestParams | None, Literal["ping"]]):
-    """Asks whether the other side is there, older era."""
-
-    method: Literal["ping"] = wire_field(default="ping", always=True)
-    params: RequestParams | None = None

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from ._base import wire_field, wire_model
-from ._common import Notification, NotificationParams, Request, RequestParams
+from ._base import wire_model
+from ._common import NotificationParams, RequestParams
 
 if TYPE_CHECKING:
     from ._literals import LoggingLevel
 
 __all__ = [
-    "LoggingMessageNotification",
     "LoggingMessageNotificationParams",
-    "SetLevelRequest",
     "SetLevelRequestParams",
 ]
 
@@ -25,26 +23,8 @@ class SetLevelRequestParams(RequestParams):
 
 
 @wire_model
-class SetLevelRequest(Request[SetLevelRequestParams, Literal["logging/setLevel"]]):
-    """Sets the level of a session, older era."""
-
-    method: Literal["logging/setLevel"] = wire_field(default="logging/setLevel", always=True)
-    params: SetLevelRequestParams
-
-
-@wire_model
 class LoggingMessageNotificationParams(NotificationParams):
     level: LoggingLevel
     logger: str | None = None
     data: Any
     """Any JSON value."""
-
-
-@wire_model
-class LoggingMessageNotification(
-    Notification[LoggingMessageNotificationParams, Literal["notifications/message"]]
-):
-    method: Literal["notifications/message"] = wire_field(
-        default="notifications/message", always=True
-    )
-    params: LoggingMessageNotificationParams

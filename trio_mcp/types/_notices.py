@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ._base import wire_field, wire_model
-from ._common import Notification, NotificationParams
+from ._common import NotificationParams
 
 if TYPE_CHECKING:
     from ._literals import ProgressToken, RequestId
 
 __all__ = [
-    "CancelledNotification",
     "CancelledNotificationParams",
-    "ProgressNotification",
     "ProgressNotificationParams",
 ]
 
@@ -28,29 +26,9 @@ class CancelledNotificationParams(NotificationParams):
 
 
 @wire_model
-class CancelledNotification(
-    Notification[CancelledNotificationParams, Literal["notifications/cancelled"]]
-):
-    method: Literal["notifications/cancelled"] = wire_field(
-        default="notifications/cancelled", always=True
-    )
-    params: CancelledNotificationParams
-
-
-@wire_model
 class ProgressNotificationParams(NotificationParams):
     progress_token: ProgressToken
     progress: float
     """Rises from notification to notification."""
     total: float | None = None
     message: str | None = wire_field(default=None, since="2025-03-26")
-
-
-@wire_model
-class ProgressNotification(
-    Notification[ProgressNotificationParams, Literal["notifications/progress"]]
-):
-    method: Literal["notifications/progress"] = wire_field(
-        default="notifications/progress", always=True
-    )
-    params: ProgressNotificationParams

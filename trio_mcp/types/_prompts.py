@@ -9,11 +9,7 @@ from ._common import (
     BaseMetadata,
     CacheableResult,
     InputResponseRequestParams,
-    Notification,
-    NotificationParams,
-    PaginatedRequest,
     PaginatedResult,
-    Request,
     Result,
 )
 
@@ -23,14 +19,11 @@ if TYPE_CHECKING:
     from ._literals import ResultType, Role
 
 __all__ = [
-    "GetPromptRequest",
     "GetPromptRequestParams",
     "GetPromptResult",
-    "ListPromptsRequest",
     "ListPromptsResult",
     "Prompt",
     "PromptArgument",
-    "PromptListChangedNotification",
     "PromptMessage",
     "PromptReference",
 ]
@@ -68,11 +61,6 @@ class PromptReference(WireModel):
 
 
 @wire_model
-class ListPromptsRequest(PaginatedRequest[Literal["prompts/list"]]):
-    method: Literal["prompts/list"] = wire_field(default="prompts/list", always=True)
-
-
-@wire_model
 class ListPromptsResult(PaginatedResult, CacheableResult):
     prompts: list[Prompt]
     result_type: ResultType = wire_field(
@@ -87,27 +75,9 @@ class GetPromptRequestParams(InputResponseRequestParams):
 
 
 @wire_model
-class GetPromptRequest(Request[GetPromptRequestParams, Literal["prompts/get"]]):
-    name_param = "name"
-
-    method: Literal["prompts/get"] = wire_field(default="prompts/get", always=True)
-    params: GetPromptRequestParams
-
-
-@wire_model
 class GetPromptResult(Result):
     description: str | None = None
     messages: list[PromptMessage]
     result_type: ResultType = wire_field(
         default="complete", since="2026-07-28", always=True, foreign="extra"
     )
-
-
-@wire_model
-class PromptListChangedNotification(
-    Notification[NotificationParams | None, Literal["notifications/prompts/list_changed"]]
-):
-    method: Literal["notifications/prompts/list_changed"] = wire_field(
-        default="notifications/prompts/list_changed", always=True
-    )
-    params: NotificationParams | None = None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from ._base import JsonObject, WireModel, wire_field, wire_model
-from ._common import Notification, NotificationParams, Request, RequestParams, Result
+from ._common import NotificationParams, RequestParams, Result
+from ._messages import Notification, Request
 
 __all__ = ["ListRootsRequest", "ListRootsResult", "Root", "RootsListChangedNotification"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from ._base import JsonObject, WireModel, wire_field, wire_model
-from ._common import Request, RequestParams, Result
+from ._common import RequestParams, Result
 from ._content import AudioContent, ImageContent, TextContent
+from ._messages import Request
 
 if TYPE_CHECKING:
     from ._content_block import ContentBlock

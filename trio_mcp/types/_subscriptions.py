@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ._base import WireModel, wire_field, wire_model
-from ._common import Notification, NotificationParams, Request, RequestParams, Result
+from ._common import NotificationParams, RequestParams, Result
 
 if TYPE_CHECKING:
     from ._literals import ResultType
 
 __all__ = [
     "SubscriptionFilter",
-    "SubscriptionsAcknowledgedNotification",
     "SubscriptionsAcknowledgedNotificationParams",
-    "SubscriptionsListenRequest",
     "SubscriptionsListenRequestParams",
     "SubscriptionsListenResult",
 ]
@@ -37,32 +35,9 @@ class SubscriptionsListenRequestParams(RequestParams):
 
 
 @wire_model
-class SubscriptionsListenRequest(
-    Request[SubscriptionsListenRequestParams, Literal["subscriptions/listen"]]
-):
-    method: Literal["subscriptions/listen"] = wire_field(
-        default="subscriptions/listen", always=True
-    )
-    params: SubscriptionsListenRequestParams
-
-
-@wire_model
 class SubscriptionsAcknowledgedNotificationParams(NotificationParams):
     notifications: SubscriptionFilter
     """The part of what was asked for that the server will tell."""
-
-
-@wire_model
-class SubscriptionsAcknowledgedNotification(
-    Notification[
-        SubscriptionsAcknowledgedNotificationParams,
-        Literal["notifications/subscriptions/acknowledged"],
-    ]
-):
-    method: Literal["notifications/subscriptions/acknowledged"] = wire_field(
-        default="notifications/subscriptions/acknowledged", always=True
-    )
-    params: SubscriptionsAcknowledgedNotificationParams
 
 
 @wire_model

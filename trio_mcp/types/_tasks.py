@@ -5,15 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ._base import WireModel, wire_field, wire_model
-from ._common import (
-    Notification,
-    NotificationParams,
-    PaginatedRequest,
-    PaginatedResult,
-    Request,
-    RequestParams,
-    Result,
-)
+from ._common import NotificationParams, PaginatedResult, RequestParams, Result
+from ._messages import Notification, PaginatedRequest, Request
 
 if TYPE_CHECKING:
     from ._literals import TaskStatus

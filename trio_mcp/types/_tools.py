@@ -9,11 +9,7 @@ from ._common import (
     BaseMetadata,
     CacheableResult,
     InputResponseRequestParams,
-    Notification,
-    NotificationParams,
-    PaginatedRequest,
     PaginatedResult,
-    Request,
     Result,
 )
 
@@ -24,15 +20,12 @@ if TYPE_CHECKING:
     from ._tasks import TaskMetadata
 
 __all__ = [
-    "CallToolRequest",
     "CallToolRequestParams",
     "CallToolResult",
-    "ListToolsRequest",
     "ListToolsResult",
     "Tool",
     "ToolAnnotations",
     "ToolExecution",
-    "ToolListChangedNotification",
 ]
 
 
@@ -85,11 +78,6 @@ class Tool(BaseMetadata):
 
 
 @wire_model
-class ListToolsRequest(PaginatedRequest[Literal["tools/list"]]):
-    method: Literal["tools/list"] = wire_field(default="tools/list", always=True)
-
-
-@wire_model
 class ListToolsResult(PaginatedResult, CacheableResult):
     tools: list[Tool]
     result_type: ResultType = wire_field(
@@ -103,14 +91,6 @@ class CallToolRequestParams(InputResponseRequestParams):
     arguments: JsonObject | None = None
     task: TaskMetadata | None = wire_field(default=None, since="2025-11-25", until="2026-07-28")
     """Run it as a task of 2025-11-25."""
-
-
-@wire_model
-class CallToolRequest(Request[CallToolRequestParams, Literal["tools/call"]]):
-    name_param = "name"
-
-    method: Literal["tools/call"] = wire_field(default="tools/call", always=True)
-    params: CallToolRequestParams
 
 
 @wire_model
@@ -128,13 +108,3 @@ class CallToolResult(Result):
     result_type: ResultType = wire_field(
         default="complete", since="2026-07-28", always=True, foreign="extra"
     )
-
-
-@wire_model
-class ToolListChangedNotification(
-    Notification[NotificationParams | None, Literal["notifications/tools/list_changed"]]
-):
-    method: Literal["notifications/tools/list_changed"] = wire_field(
-        default="notifications/tools/list_changed", always=True
-    )
-    params: NotificationParams | None = None

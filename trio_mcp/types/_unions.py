@@ -8,52 +8,48 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from ._common import EmptyResult
-from ._completion import CompleteRequest, CompleteResult
+from ._completion import CompleteResult
 from ._elicitation import ElicitCompleteNotification, ElicitRequest, ElicitResult
 from ._input_required import InputRequiredResult
-from ._lifecycle import (
-    DiscoverRequest,
-    DiscoverResult,
+from ._lifecycle import DiscoverResult, InitializeResult
+from ._notifications import (
+    CancelledNotification,
     InitializedNotification,
-    InitializeRequest,
-    InitializeResult,
-    PingRequest,
-)
-from ._logging import LoggingMessageNotification, SetLevelRequest
-from ._notices import CancelledNotification, ProgressNotification
-from ._prompts import (
-    GetPromptRequest,
-    GetPromptResult,
-    ListPromptsRequest,
-    ListPromptsResult,
+    LoggingMessageNotification,
+    ProgressNotification,
     PromptListChangedNotification,
-)
-from ._resource_requests import (
-    ListResourcesRequest,
-    ListResourcesResult,
-    ListResourceTemplatesRequest,
-    ListResourceTemplatesResult,
-    ReadResourceRequest,
-    ReadResourceResult,
     ResourceListChangedNotification,
     ResourceUpdatedNotification,
+    SubscriptionsAcknowledgedNotification,
+    ToolListChangedNotification,
+)
+from ._prompts import GetPromptResult, ListPromptsResult
+from ._requests import (
+    CallToolRequest,
+    CompleteRequest,
+    DiscoverRequest,
+    GetPromptRequest,
+    InitializeRequest,
+    ListPromptsRequest,
+    ListResourcesRequest,
+    ListResourceTemplatesRequest,
+    ListToolsRequest,
+    PingRequest,
+    ReadResourceRequest,
+    SetLevelRequest,
     SubscribeRequest,
+    SubscriptionsListenRequest,
     UnsubscribeRequest,
+)
+from ._resource_requests import (
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ReadResourceResult,
 )
 from ._roots import ListRootsRequest, ListRootsResult, RootsListChangedNotification
 from ._sampling import CreateMessageRequest, CreateMessageResult, CreateMessageResultWithTools
-from ._subscriptions import (
-    SubscriptionsAcknowledgedNotification,
-    SubscriptionsListenRequest,
-    SubscriptionsListenResult,
-)
-from ._tools import (
-    CallToolRequest,
-    CallToolResult,
-    ListToolsRequest,
-    ListToolsResult,
-    ToolListChangedNotification,
-)
+from ._subscriptions import SubscriptionsListenResult
+from ._tools import CallToolResult, ListToolsResult
 
 __all__ = [
     "ClientNotification",

@@ -1,4 +1,4 @@
-"""What clients and servers say they can do. All of these are open: others may be added."""
+"""What a client says it can do. All of these are open: others may be added."""
 
 from __future__ import annotations
 
@@ -7,22 +7,16 @@ from typing import TYPE_CHECKING
 from ._base import JsonObject, WireModel, wire_field, wire_model
 
 if TYPE_CHECKING:
-    from ._task_capabilities import ClientTasksCapability, ServerTasksCapability
+    from ._task_capabilities import ClientTasksCapability
 
 __all__ = [
     "ClientCapabilities",
-    "CompletionsCapability",
     "ElicitationCapability",
     "FormElicitationCapability",
-    "LoggingCapability",
-    "PromptsCapability",
-    "ResourcesCapability",
     "RootsCapability",
     "SamplingCapability",
     "SamplingContextCapability",
     "SamplingToolsCapability",
-    "ServerCapabilities",
-    "ToolsCapability",
     "UrlElicitationCapability",
 ]
 
@@ -79,49 +73,5 @@ class ClientCapabilities(WireModel):
     """Settings by the name of the extension."""
 
     tasks: ClientTasksCapability | None = wire_field(
-        default=None, since="2025-11-25", until="2026-07-28"
-    )
-
-
-@wire_model
-class LoggingCapability(WireModel):
-    """The server sends log messages."""
-
-
-@wire_model
-class CompletionsCapability(WireModel):
-    """The server completes arguments."""
-
-
-@wire_model
-class PromptsCapability(WireModel):
-    list_changed: bool | None = None
-
-
-@wire_model
-class ResourcesCapability(WireModel):
-    subscribe: bool | None = None
-    list_changed: bool | None = None
-
-
-@wire_model
-class ToolsCapability(WireModel):
-    list_changed: bool | None = None
-
-
-@wire_model
-class ServerCapabilities(WireModel):
-    experimental: dict[str, JsonObject] | None = None
-    logging: LoggingCapability | None = None
-    prompts: PromptsCapability | None = None
-    resources: ResourcesCapability | None = None
-    tools: ToolsCapability | None = None
-    completions: CompletionsCapability | None = wire_field(default=None, since="2025-03-26")
-
-    # As for clients.
-    extensions: dict[str, JsonObject] | None = None
-    """Settings by the name of the extension."""
-
-    tasks: ServerTasksCapability | None = wire_field(
         default=None, since="2025-11-25", until="2026-07-28"
     )
