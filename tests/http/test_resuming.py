@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -225,6 +226,69 @@ async def test_a_store_that_fails_costs_no_answer(caplog):
         assert answer.status == 500
         assert b"disk" not in answer.body
     assert any(each.exc_info for each in caplog.records)
+
+
+class AbsentStore(EventStore):
+    async def store_event(self, stream_id, message):
+        await trio.lowlevel.checkpoint()
+        raise ConnectionError("the store cannot be reached")
+
+    async def replay_events_after(self, last_event_id, send_callback):
+        raise ConnectionError("the store cannot be reached")
+
+
+async def test_a_store_that_is_away_is_told_of_in_one_line(caplog):
+    async with open_session(make_app(AbsentStore())) as older:
+        stream = older.call("steps", {"count": 2}, TOKEN)
+        assert numbers(await stream.messages()) == [1, 2, "answer"]
+        answer = await older.get(last_event_id="x").wait_complete()
+        assert answer.status == 503
+        assert answer.headers["retry-after"] == "1"
+    assert "A message is sent without being kept: the store cannot be reached" in caplog.text
+    assert not any(each.exc_info for each in caplog.records)
+
+
+async def test_a_store_is_open_while_its_server_runs():
+    class Opened(InMemoryEventStore):
+        is_open = False
+
+        @asynccontextmanager
+        async def open(self):
+            self.is_open = True
+            yield
+            self.is_open = False
+
+        async def store_event(self, stream_id, message):
+            assert self.is_open
+            return await super().store_event(stream_id, message)
+
+    store = Opened()
+    async with open_session(make_app(store)) as older:
+        assert numbers(await older.call("steps", {"count": 1}, TOKEN).messages()) == [1, "answer"]
+    assert not store.is_open
+    assert len(store) > 0
+
+
+async def test_what_is_told_before_there_is_a_stream_to_resume_waits_for_it():
+    app = make_app()
+    async with open_session(app) as older:
+        mcp: Any = app.session_manager._server
+        mcp.add_tool(lambda: "x", name="new")
+        await trio.sleep(1)
+        stream = older.get()
+        assert (await stream.next_event()).data == b""
+        told = await stream.next_event()
+        assert b"tools/list_changed" in told.data
+        assert told.id
+        stream.leave()
+        await stream.wait_complete()
+        # Now the client can say what it has, so nothing is sent twice.
+        mcp.add_tool(lambda: "x", name="newer")
+        await trio.sleep(1)
+        resumed = older.get(last_event_id=told.id)
+        assert (await resumed.next_message())["method"] == "notifications/tools/list_changed"
+        await trio.sleep(1)
+        assert not resumed._pending
 
 
 @pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from trio_mcp.transports.http._event_store import EventMessage as EventMessage
     from trio_mcp.transports.http._event_store import EventStore as EventStore
     from trio_mcp.transports.http._event_store import InMemoryEventStore as InMemoryEventStore
+    from trio_mcp.transports.http._event_store import SharedEventStore as SharedEventStore
     from trio_mcp.transports.http._event_store import StreamId as StreamId
     from trio_mcp.transports.http._keywords import RunSseOptions as RunSseOptions
     from trio_mcp.transports.http._keywords import (
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from trio_mcp.transports.http._options import (
         TransportSecuritySettings as TransportSecuritySettings,
     )
+    from trio_mcp.transports.http._redis_event_store import RedisEventStore as RedisEventStore
     from trio_mcp.transports.http._serve import HttpServing as HttpServing
     from trio_mcp.transports.http._serve import serve_http_app as serve_http_app
     from trio_mcp.transports.http._serve_http import serve_http as serve_http
@@ -97,10 +99,12 @@ __all__ = [
     "InMemoryEventStore",
     "LineChannel",
     "Malformed",
+    "RedisEventStore",
     "RunSseOptions",
     "RunStreamableHttpOptions",
     "ServeHttpOptions",
     "ServeOptions",
+    "SharedEventStore",
     "SseApp",
     "SseAppOptions",
     "StdioServerParameters",
@@ -151,6 +155,8 @@ if not TYPE_CHECKING:
             "HttpPaths": ".http._options",
             "HttpRequest": ".http._asgi",
             "InMemoryEventStore": ".http._event_store",
+            "SharedEventStore": ".http._event_store",
+            "RedisEventStore": ".http._redis_event_store",
             "StreamId": ".http._event_store",
             "StreamableHTTPSessionManager": ".http._manager",
             "TransportSecuritySettings": ".http._options",

@@ -20,7 +20,7 @@ from trio_mcp._checks import check_kind, check_text
 from trio_mcp._rpc._nursery import open_background_nursery
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from coredis.connection import BaseConnection
 
@@ -288,24 +288,27 @@ async def connect_redis(address: RedisAddress) -> AsyncGenerator[RedisConnection
             _close_buffers(inner)
 
     async with open_background_nursery() as nursery:
-        failure: ConnectionError | None = None
-        connecting = trio.move_on_after(CONNECT_TIMEOUT)
-        try:
-            with connecting:
-                await nursery.start(run, name="Redis connection")
-        except Exception as exc:  # noqa: BLE001 - told below
-            failure = _explain(address, exc)
-        if failure is not None:
-            # coredis takes being cancelled amidst its first words for a failure.
-            await trio.lowlevel.checkpoint_if_cancelled()
-        if connecting.cancelled_caught:
-            failure = RedisLost(f"Redis at {address} did not answer in {CONNECT_TIMEOUT:g} s")
+        failure = await _start(nursery, run, address)
         if failure is not None:
             raise failure
         with alive:
             yield RedisConnection(address, inner)
         if alive.cancelled_caught:
             raise RedisLost(f"The connection to Redis at {address} broke")
+
+
+async def _start(
+    nursery: trio.Nursery, run: Callable[..., Awaitable[None]], address: RedisAddress
+) -> ConnectionError | None:
+    with trio.move_on_after(CONNECT_TIMEOUT):
+        try:
+            await nursery.start(run, name="Redis connection")
+        except Exception as exc:  # noqa: BLE001 - told by whoever gets it
+            # coredis takes being cancelled amidst its first words for a failure.
+            await trio.lowlevel.checkpoint_if_cancelled()
+            return _explain(address, exc)
+        return None
+    return RedisLost(f"Redis at {address} did not answer in {CONNECT_TIMEOUT:g} s")
 
 
 def _close_buffers(inner: BaseConnection) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -42,6 +43,14 @@ class EventStore(ABC):
     Streams are resumed in sessions of the older era alone (2025-03-26 to 2025-11-25).
     """
 
+    def open(self) -> AbstractAsyncContextManager[None]:
+        """Run what the store needs, as long as the block lasts; most need nothing.
+
+        Each server that uses the store enters it before its first request, and leaves it after
+        its last one.
+        """
+        return nullcontext()
+
     @abstractmethod
     async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
         """Keep a message as the next event of a stream, and return the event's id.
@@ -50,6 +59,9 @@ class EventStore(ABC):
           stream_id: Names the stream: unique, and secret as the id of a session is.
           message: What is sent; None for an event that does no more than to tell its id, so
               that there is one to resume after. It is not replayed.
+
+        Raises:
+          Exception: if it is not kept. It is sent all the same, without an id.
 
         Cancellation:
           The event may have been kept.
@@ -71,6 +83,31 @@ class EventStore(ABC):
           are lost.
 
         """
+
+
+class SharedEventStore(EventStore):
+    """An event store of several processes: a client may come back to any of them.
+
+    A session lives in one process. Another one sends its client what is kept of a stream, also
+    when the first one is no more, and what is kept later.
+    """
+
+    @abstractmethod
+    async def is_written(self, stream_id: StreamId) -> bool:
+        """Tell whether the process lives that has written a stream last."""
+
+    @abstractmethod
+    async def end_session(self, session_id: str) -> None:
+        """Know that a session has ended: nobody goes on with its streams.
+
+        Args:
+          session_id: A secret.
+
+        """
+
+    @abstractmethod
+    async def has_ended(self, session_id: str) -> bool:
+        """Tell whether a session is known to have ended."""
 
 
 @attrs.define(eq=False)

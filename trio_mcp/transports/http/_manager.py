@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -151,7 +151,9 @@ class StreamableHTTPSessionManager:
                 "This session manager runs already: enter session_manager.run() once, and not "
                 "where the lifespan of streamable_http_app() does it"
             )
+        store = self.options.event_store
         async with (
+            nullcontext() if store is None else store.open(),
             self._server.open() as serving,
             open_background_nursery() as nursery,
         ):

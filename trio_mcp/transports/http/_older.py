@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,8 @@ from trio_mcp.types import (
 )
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, revision_for
 
+from ._event_store import SharedEventStore
+from ._following import Follower
 from ._outgoing import EVENT_STREAM_HEADERS, Outgoing
 from ._refusal import Refusal
 from ._rules import (
@@ -49,10 +52,13 @@ if TYPE_CHECKING:
     from ._options import HttpOptions
     from ._session_streams import SessionStream
 
+logger: Final = logging.getLogger("trio_mcp.http")
+
 REQUEST_CANCELLED: Final = -32800
 """Answered in JSON mode to a request that was cancelled, where there has to be some answer."""
 
 RETRY_AFTER: Final = (("retry-after", "60"),)
+RETRY_SOON: Final = (("retry-after", "1"),)
 
 
 @attrs.define(eq=False)
@@ -258,17 +264,24 @@ class OlderEra:
         if refusal is not None:
             return refusal
         session = self._find(request)
+        last_event_id = request.headers.get(LAST_EVENT_HEADER)
         if isinstance(session, Refusal):
-            return session
+            found = last_event_id is not None and await self._follow(
+                request, response, last_event_id
+            )
+            return None if found else session
         with self.sessions.using(session):
             outgoing = Outgoing()
             outgoing.become_stream()
-            last_event_id = request.headers.get(LAST_EVENT_HEADER)
             if last_event_id is None or self._options.event_store is None:
                 stream: SessionStream | None = session.standalone
                 await session.standalone.carry(outgoing)
             else:
-                stream = await session.resume(last_event_id, outgoing)
+                try:
+                    stream = await session.resume(last_event_id, outgoing)
+                except ConnectionError as exc:
+                    logger.warning("A stream cannot be resumed now: %s", exc)
+                    return Refusal.of(503, "What was sent cannot be read now", headers=RETRY_SOON)
             if stream is None:
                 return Refusal.of(400, f"{LAST_EVENT_HEADER} names no event that is still kept")
             try:
@@ -276,6 +289,28 @@ class OlderEra:
             finally:
                 stream.let_go(outgoing)
         return None
+
+    async def _follow(
+        self, request: HttpRequest, response: HttpResponse, last_event_id: str
+    ) -> bool:
+        """Carry on a stream of a session of another process; False if there is none."""
+        store = self._options.event_store
+        session_id = request.headers.get(SESSION_HEADER)
+        if session_id is None or not isinstance(store, SharedEventStore):
+            return False
+        outgoing = Outgoing()
+        timeout = self._options.session_idle_timeout
+        follower = Follower(store, session_id, request.principal, last_event_id, timeout)
+        try:
+            if not await follower.begin(outgoing):
+                return False
+        except ConnectionError as exc:
+            logger.warning("A stream cannot be resumed now: %s", exc)
+            return False
+        async with open_background_nursery() as nursery:
+            nursery.start_soon(follower.go_on, outgoing, name="HTTP stream of another process")
+            await self._respond(request, response, outgoing)
+        return True
 
     async def delete(self, request: HttpRequest, response: HttpResponse) -> Refusal | None:
         """End a session."""

@@ -72,7 +72,11 @@ class SessionStream:
     _finished: trio.Event = attrs.field(factory=trio.Event)
     # What is to be kept before anything else, in this order.
     _waiting: deque[tuple[JSONRPCMessage, bytes]] = attrs.Factory(deque[Any])
-    _backlog: deque[bytes] = attrs.field(factory=lambda: deque(maxlen=MAX_BACKLOG))
+    _backlog: deque[tuple[bytes, str | None]] = attrs.field(
+        factory=lambda: deque(maxlen=MAX_BACKLOG)
+    )
+    # From then on a client that has missed something can say what it had before.
+    _was_carried: bool = False
 
     @property
     def can_ask(self) -> bool:
@@ -159,6 +163,9 @@ class SessionStream:
         assert store is not None
         try:
             return await store.store_event(self.id, message)
+        except ConnectionError as exc:
+            logger.warning("A message is sent without being kept: %s", exc)
+            return None
         except Exception:
             logger.exception("An event store failed: a message is sent without being kept")
             return None
@@ -166,8 +173,9 @@ class SessionStream:
     def _put(self, data: bytes, event_id: str | None, *, is_answer: bool) -> None:
         outgoing = self._outgoing
         if outgoing is None or outgoing.gone:
-            if self.keeps_backlog and self._options.store is None:
-                self._backlog.append(data)
+            can_be_resumed = self._was_carried and self._options.store is not None
+            if self.keeps_backlog and not can_be_resumed:
+                self._backlog.append((data, event_id))
         elif is_answer:
             outgoing.put_answer(data, event_id)
         else:
@@ -187,7 +195,7 @@ class SessionStream:
         else:
             self._take_over(outgoing)
         while self._backlog:
-            outgoing.put(self._backlog.popleft())
+            outgoing.put(*self._backlog.popleft())
 
     def resume(self, outgoing: Outgoing, missed: list[EventMessage]) -> None:
         """Have an HTTP answer carry it on, after what its client has missed.
@@ -202,6 +210,7 @@ class SessionStream:
         if self._outgoing is not None:
             self._outgoing.give_up()
         self._outgoing = outgoing
+        self._was_carried = True
         if self._ended:
             outgoing.end()
 

@@ -25,6 +25,8 @@ from trio_mcp.types import (
     JSONRPCResponse,
 )
 
+from ._event_store import SharedEventStore
+from ._following import name_stream
 from ._session_link import StreamLink
 from ._session_streams import SessionStream, StreamOptions
 from ._written import dump_answer, dump_notification
@@ -130,7 +132,7 @@ class Session:
 
     def _new_stream(self, *, keeps_backlog: bool = False) -> SessionStream:
         self._last_stream += 1
-        name = f"{self.id}/{self._last_stream}"
+        name = name_stream(self.id, self.principal, self._last_stream)
         return SessionStream(name, self._stream_options, self._order, keeps_backlog)
 
     @property
@@ -302,6 +304,9 @@ class Session:
         self._streams.clear()
         self._pumping.cancel(reason=reason)
         self._serving.disconnect(self.connection)
+        store = self._stream_options.store
+        if isinstance(store, SharedEventStore):
+            self._nursery.start_soon(_end_session, store, self.id, name="HTTP session's end")
 
     async def wait_lost(self) -> ConnectionLost:
         """Wait until the session has ended."""
@@ -344,6 +349,13 @@ class Session:
             stream = SessionStream(stream_id, self._stream_options, self._order)
             stream.end()
         return stream
+
+
+async def _end_session(store: SharedEventStore, session_id: str) -> None:
+    try:
+        await store.end_session(session_id)
+    except Exception as exc:  # noqa: BLE001 - it expires
+        logger.warning("The end of a session could not be told to other processes: %s", exc)
 
 
 @attrs.define(eq=False)

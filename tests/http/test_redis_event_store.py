@@ -1,0 +1,340 @@
+"""The event store on Redis, with a real one."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import signal
+
+import pytest
+import trio
+import trio.testing
+
+from trio_mcp.transports import RedisEventStore, _redis
+from trio_mcp.transports.http import _redis_event_store as module
+from trio_mcp.types import JSONRPCNotification
+
+
+def note(number, text=""):
+    return JSONRPCNotification(method="n", params={"n": number, "text": text})
+
+
+async def replay(store, event_id):
+    found = []
+
+    async def collect(event):
+        await trio.lowlevel.checkpoint()
+        found.append((event.event_id, event.message.params["n"]))
+
+    return await store.replay_events_after(event_id, collect), found
+
+
+async def fill(store, stream_id, count, text=""):
+    return [await store.store_event(stream_id, note(number, text)) for number in range(count)]
+
+
+def keys_of(server):
+    return re.findall(rb"trio-mcp:\S*stream:\S+", server.ask("KEYS", "*"))
+
+
+async def test_what_came_after_an_event_on_its_stream_is_replayed_in_order(redis_server):
+    store = RedisEventStore(redis_server.url)
+    other = RedisEventStore(redis_server.url)
+    async with store.open(), other.open():
+        primed = await store.store_event("a", None)
+        ids = {"a": [], "b": []}
+        for number in range(5):
+            for stream, given in ids.items():
+                given.append(await store.store_event(stream, note(number)))
+        assert len({primed, *ids["a"], *ids["b"]}) == 11
+        for each in (store, other):
+            assert await replay(each, primed) == ("a", list(zip(ids["a"], range(5), strict=True)))
+            assert await replay(each, ids["b"][2]) == ("b", [(ids["b"][3], 3), (ids["b"][4], 4)])
+            assert await replay(each, ids["a"][4]) == ("a", [])
+
+
+async def test_an_event_that_only_tells_its_id_is_not_replayed(redis_server):
+    store = RedisEventStore(redis_server.url)
+    async with store.open():
+        first = await store.store_event("a", note(0))
+        await store.store_event("a", None)
+        last = await store.store_event("a", note(1))
+        assert await replay(store, first) == ("a", [(last, 1)])
+
+
+KEY = hashlib.sha256(b"a").hexdigest()[:32]
+
+
+@pytest.mark.parametrize(
+    "event_id",
+    [
+        "", "x", "1", "1-", "1-1-1", "*", f"{KEY}", f"{KEY}-1", f"{KEY}-1-1", f"{KEY}-0-0",
+        f"{KEY}-99999999999999999999-0", f"{KEY}-1-²", f"{KEY}-\u0661-1", f"{KEY}-1-1\n",
+        f"{KEY.upper()}-1-1", f"{'0' * 32}-1-1", f"{KEY}-" + "9" * 5000, f"{KEY}-+-1",
+    ],
+)  # fmt: skip
+async def test_an_id_that_was_never_given_has_no_stream(redis_server, event_id):
+    store = RedisEventStore(redis_server.url)
+    async with store.open():
+        await fill(store, "a", 3)
+        assert await replay(store, event_id) == (None, [])
+
+
+async def test_an_id_says_nothing_of_the_stream(redis_server):
+    store = RedisEventStore(redis_server.url)
+    async with store.open():
+        event_id = await store.store_event("0123456789abcdef/1", note(0))
+    assert "0123456789" not in event_id
+    assert all(b"0123456789" not in key for key in keys_of(redis_server))
+
+
+async def test_a_stream_keeps_its_newest_events_and_does_not_resume_over_a_gap(redis_server):
+    store = RedisEventStore(redis_server.url, max_events_per_stream=3)
+    async with store.open():
+        ids = await fill(store, "a", 6)
+        assert await replay(store, ids[2]) == (None, [])
+        assert (await replay(store, ids[3]))[1] == [(ids[4], 4), (ids[5], 5)]
+
+
+async def test_the_size_of_a_stream_is_bounded(redis_server):
+    store = RedisEventStore(redis_server.url, max_bytes_per_stream=50_000)
+    async with store.open():
+        ids = await fill(store, "a", 20, "x" * 10_000)
+        assert await replay(store, ids[15]) == (None, [])
+        assert (await replay(store, ids[16]))[1] == [(ids[each], each) for each in (17, 18, 19)]
+        assert int(redis_server.ask("MEMORY", "USAGE", keys_of(redis_server)[0])[1:]) < 100_000
+
+
+async def test_a_stream_is_not_resumed_across_a_message_that_is_too_large(redis_server):
+    store = RedisEventStore(redis_server.url, max_bytes_per_stream=10_000)
+    async with store.open():
+        before = await store.store_event("a", note(0))
+        large = await store.store_event("a", note(1, "x" * 10_000))
+        after = await store.store_event("a", note(2))
+        assert await replay(store, before) == (None, [])
+        assert await replay(store, large) == ("a", [(after, 2)])
+
+
+async def test_a_stream_expires(redis_server):
+    store = RedisEventStore(redis_server.url, ttl=1.5, prefix="trio-mcp:mine")
+    async with store.open():
+        await fill(store, "a", 1)
+        (key,) = keys_of(redis_server)
+        assert key.startswith(b"trio-mcp:mine:stream:")
+        assert 1000 < int(redis_server.ask("PTTL", key)[1:]) <= 1500
+        redis_server.ask("PEXPIRE", key, "5")
+        await fill(store, "a", 1)
+        assert 1000 < int(redis_server.ask("PTTL", key)[1:]) <= 1500
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        ("XADD", "*", "s", "a", "m", "not JSON"),
+        ("XADD", "*", "s", "a", "m", "[]"),
+    ],
+)
+async def test_what_somebody_else_has_written_is_not_sent(redis_server, spoil):
+    store = RedisEventStore(redis_server.url)
+    async with store.open():
+        first, _ = await fill(store, "a", 2)
+        (key,) = keys_of(redis_server)
+        redis_server.ask(spoil[0], key, *spoil[1:])
+        assert await replay(store, first) == (None, [])
+
+
+# A Redis that is away, or silent
+
+
+async def wait_lost(store):
+    ((link,),) = store._links.values()
+    while link._is_connected:
+        await trio.testing.wait_all_tasks_blocked()
+
+
+async def test_while_redis_is_away_nothing_is_kept_and_nobody_waits_for_long(redis_server):
+    store = RedisEventStore(redis_server.url)
+    async with store.open():
+        first = await store.store_event("a", note(0))
+        redis_server.kill()
+        began = trio.current_time()
+        for number in range(100):
+            with pytest.raises(ConnectionError, match=r"Redis at unix://"):
+                await store.store_event("a", note(number))
+        assert trio.current_time() - began < 3
+        with pytest.raises(ConnectionError):
+            await replay(store, first)
+        redis_server.start()
+        await wait_kept(store, "a")
+        assert await replay(store, first) == (None, [])
+
+
+async def wait_kept(store, stream):
+    with trio.fail_after(8):
+        while True:
+            try:
+                return await store.store_event(stream, note(99))
+            except ConnectionError:
+                await trio.sleep(0.05)
+
+
+async def test_a_short_break_is_waited_for(redis_server):
+    store = RedisEventStore(redis_server.url)
+    async with store.open():
+        await store.store_event("a", note(0))
+        redis_server.ask("CLIENT", "KILL", "TYPE", "normal")
+        await wait_lost(store)
+        assert await store.store_event("a", note(1))
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_stream_that_lost_a_message_is_not_resumed_across_it(redis_server, kept):
+    store = RedisEventStore(redis_server.url)
+    async with store.open():
+        first = await store.store_event("a", note(0))
+        link = store._link()
+
+        async def fail(command, *args):
+            if kept:
+                await link.ask(command, *args)
+            raise ConnectionError("nobody heard the answer")
+
+        store._link = lambda: Broken(fail)
+        with pytest.raises(ConnectionError):
+            await store.store_event("a", note(1))
+        del store._link
+        last = await store.store_event("a", note(2))
+        stream, found = await replay(store, first)
+        if kept:
+            assert stream == "a"
+            assert [number for _, number in found] == [1, 2]
+        else:
+            assert stream is None
+        assert await replay(store, last) == ("a", [])
+        assert not store._doubts
+
+
+class Broken:
+    def __init__(self, ask) -> None:
+        self.ask = ask
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_what_was_cancelled_and_comes_again_is_kept_once(redis_server, kept):
+    store = RedisEventStore(redis_server.url)
+    async with store.open():
+        first = await store.store_event("a", note(0))
+        same = await store.store_event("a", note(1))
+        link = store._link()
+
+        async def hang(command, *args):
+            if kept:
+                await link.ask(command, *args)
+            await trio.sleep_forever()
+
+        store._link = lambda: Broken(hang)
+        with trio.move_on_after(0.05) as scope:
+            await store.store_event("a", note(1))
+        assert scope.cancelled_caught
+        del store._link
+        again = await store.store_event("a", note(1))
+        last = await store.store_event("a", note(2))
+        assert await replay(store, first) == ("a", [(same, 1), (again, 1), (last, 2)])
+
+
+async def test_doubts_are_bounded(redis_server, monkeypatch):
+    monkeypatch.setattr(module, "MAX_DOUBTS", 10)
+    store = RedisEventStore(redis_server.url)
+    async with store.open():
+        redis_server.kill()
+        for number in range(30):
+            with pytest.raises(ConnectionError):
+                await store.store_event(f"{number}", note(1))
+    assert list(store._doubts) == [str(number) for number in range(20, 30)]
+
+
+async def test_a_redis_that_is_silent_is_left(redis_server, monkeypatch):
+    monkeypatch.setattr(_redis, "ANSWER_TIMEOUT", 0.2)
+    store = RedisEventStore(redis_server.url)
+    async with store.open():
+        await store.store_event("a", note(0))
+        redis_server.signal(signal.SIGSTOP)
+        with pytest.raises(ConnectionError, match=r"did not answer EVALSHA in 0\.2 s"):
+            await store.store_event("a", note(1))
+        redis_server.signal(signal.SIGCONT)
+        await wait_kept(store, "a")
+
+
+async def test_what_redis_refuses_is_not_kept(start_redis):
+    server = start_redis("--maxmemory", "1")
+    store = RedisEventStore(server.url)
+    async with store.open():
+        with pytest.raises(ConnectionError, match=r"refused EVAL: .*maxmemory"):
+            await store.store_event("a", note(0))
+
+
+@pytest.mark.parametrize("when", range(8))
+async def test_keeping_can_be_cancelled_at_any_point(redis_server, when):
+    store = RedisEventStore(redis_server.url)
+    async with store.open():
+        first = await store.store_event("a", note(0))
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+
+                async def cancel_later():
+                    for _ in range(when):
+                        await trio.lowlevel.checkpoint()
+                    scope.cancel()
+
+                nursery.start_soon(cancel_later)
+                await store.store_event("a", note(1))
+                await trio.sleep_forever()
+        again = await store.store_event("a", note(1))
+        stream, found = await replay(store, first)
+        assert stream == "a"
+        assert found[-1] == (again, 1)
+        assert len(found) <= 2
+
+
+# Its life
+
+
+async def test_it_may_be_open_several_times_and_in_several_threads(redis_server):
+    store = RedisEventStore(redis_server.url)
+
+    async def elsewhere():
+        async with store.open():
+            return await store.store_event("a", note(1))
+
+    async with store.open():
+        async with store.open():
+            first = await store.store_event("a", note(0))
+        second = await trio.to_thread.run_sync(trio.run, elsewhere)
+        assert await replay(store, first) == ("a", [(second, 1)])
+    assert not store._links
+
+
+async def test_a_store_that_is_not_open_keeps_nothing(redis_server):
+    store = RedisEventStore(redis_server.url)
+    with pytest.raises(RuntimeError, match="not open"):
+        await store.store_event("a", None)
+    with pytest.raises(RuntimeError, match="not open"):
+        await store.replay_events_after("a", None)
+
+
+async def test_a_server_whose_redis_is_not_there_does_not_start(tmp_path):
+    pytest.importorskip("coredis")
+    store = RedisEventStore(f"unix://{tmp_path}/none")
+    with pytest.raises(ConnectionError, match=r"^Redis at unix://.*/none\?db=0 cannot be reached"):
+        async with store.open():
+            pass
+    assert not store._links
+
+
+@pytest.mark.parametrize("option", ["max_events_per_stream", "max_bytes_per_stream", "ttl"])
+def test_bounds_are_positive_numbers(option):
+    pytest.importorskip("coredis")
+    with pytest.raises(ValueError, match=option):
+        RedisEventStore("redis://localhost", **{option: 0})
+    with pytest.raises(TypeError, match=option):
+        RedisEventStore("redis://localhost", **{option: "1"})

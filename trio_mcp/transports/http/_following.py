@@ -1,0 +1,130 @@
+"""Older sessions of other processes: their streams go on where their clients come back.
+
+A session lives in the process that opened it, and so do its handlers. What its streams say is
+kept in a store that other processes share, so each of them can carry on a stream: it sends what
+its client has missed, and then what is kept meanwhile, until the answer is there. It does not
+take part in the session otherwise: what a client posts belongs where the session is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import trio
+
+from trio_mcp.types import JSONRPCError, JSONRPCResponse
+
+from ._session_streams import put_missed
+
+if TYPE_CHECKING:
+    from trio_mcp._rpc._exchange import Principal
+
+    from ._event_store import EventMessage, SharedEventStore
+    from ._outgoing import Outgoing
+
+logger: Final = logging.getLogger("trio_mcp.http")
+
+FIRST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 1.0
+"""Seconds between two looks into the store for what has come meanwhile."""
+
+
+def name_stream(session_id: str, principal: Principal | None, number: int) -> str:
+    """Name a stream of a session, and whose it is: another process knows it by that alone."""
+    owner = "" if principal is None else hashlib.sha256(principal.subject.encode()).hexdigest()
+    return f"{session_id}/{owner[:32]}/{number}"
+
+
+@attrs.define(eq=False)
+class Follower:
+    """One stream of a session that another process has, on its way to the client.
+
+    Args:
+      store: Where that process keeps it.
+      session_id: Its session.
+      principal: Who asks for it.
+      last_event_id: What the client has last.
+      timeout: Seconds after which that process takes the client for gone; None for never.
+
+    """
+
+    _store: SharedEventStore
+    _session_id: str
+    _principal: Principal | None
+    _last_event_id: str
+    _timeout: float | None
+    _stream_id: str = ""
+    _is_answered: bool = False
+
+    async def begin(self, outgoing: Outgoing) -> bool:
+        """Send what the client has missed.
+
+        Returns:
+          Whether there is such a stream, of this session and this principal.
+
+        """
+        if await self._store.has_ended(self._session_id):
+            return False
+        missed = await self._read()
+        if missed is None:
+            return False
+        put_missed(outgoing, missed)
+        return True
+
+    async def go_on(self, outgoing: Outgoing) -> None:
+        """Send what comes, until the stream is answered or nobody goes on with it."""
+        try:
+            with trio.move_on_after(math.inf if self._timeout is None else self._timeout):
+                await self._go_on(outgoing)
+        except ConnectionError as exc:
+            # The client comes back, and perhaps the store does so sooner.
+            logger.warning("A stream cannot be carried on now: %s", exc)
+        finally:
+            outgoing.end()
+
+    async def _go_on(self, outgoing: Outgoing) -> None:
+        pause = FIRST_PAUSE
+        while not self._is_answered:
+            # Asked before looking, so that nothing is missed that was kept until then.
+            may_go_on = await self._may_go_on()
+            missed = await self._read()
+            if missed is None:
+                return
+            if missed:
+                await outgoing.wait_room()
+                put_missed(outgoing, missed)
+                pause = FIRST_PAUSE
+            elif not may_go_on:
+                return
+            await trio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _may_go_on(self) -> bool:
+        return await self._store.is_written(self._stream_id) and not await self._store.has_ended(
+            self._session_id
+        )
+
+    async def _read(self) -> list[EventMessage] | None:
+        missed: list[EventMessage] = []
+
+        async def collect(event: EventMessage) -> None:
+            await trio.lowlevel.checkpoint()
+            missed.append(event)
+
+        stream_id = await self._store.replay_events_after(self._last_event_id, collect)
+        number = "" if stream_id is None else stream_id.rpartition("/")[2]
+        expected = name_stream(self._session_id, self._principal, 0)[:-1] + number
+        if stream_id is None or stream_id != expected:
+            # What others were sent is for nobody else, whatever id is named.
+            return None
+        self._stream_id = stream_id
+        for each in missed:
+            if each.event_id is not None:
+                self._last_event_id = each.event_id
+            if isinstance(each.message, (JSONRPCResponse, JSONRPCError)):
+                self._is_answered = True
+        return missed

@@ -1,0 +1,337 @@
+"""What was sent on the streams of older sessions, kept in Redis for all who serve them."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import logging
+import re
+import secrets
+from collections import OrderedDict
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import trio
+
+from trio_mcp._checks import check_number, check_whole
+from trio_mcp._codec import Batch, Malformed, dump_message, parse_frame
+from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp.transports._redis import (
+    DEFAULT_PREFIX,
+    RedisAddress,
+    RedisRefused,
+    check_prefix,
+    require_coredis,
+)
+from trio_mcp.transports._redis_link import RedisLink
+
+from ._event_store import EventMessage, SharedEventStore
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncGenerator
+
+    from trio_mcp.types import JSONRPCMessage
+
+    from ._event_store import EventCallback, EventId, StreamId
+
+MAX_DOUBTS: Final = 10_000
+"""Streams of which is remembered that their last message may not have been kept."""
+
+LIFE_SECONDS: Final = 15.0
+"""Seconds for which a process counts as alive after it has said so last."""
+
+logger: Final = logging.getLogger("trio_mcp.redis")
+
+_EVENT_ID: Final = re.compile(r"([0-9a-f]{32})-([0-9]{1,20})-([0-9]{1,20})", re.ASCII)
+
+# A stream of Redis for each stream, whose entries are
+#   s  the stream's id, which its name does not tell
+#   m  the message; empty if there is nothing to replay
+#   b  how many bytes came before it, those that were pushed out included
+#   x  1 if it was too large, so that nothing before it can be resumed
+#   n  which call has kept it
+#
+# Nobody may have heard whether the call before has kept its message. If it was sent without
+# being kept, what came before it is no use any more: a client that went on from there would
+# miss it. If it was not sent, it comes again, and is not to be kept twice.
+_STORE: Final = b"""
+local key, stream, message, too_large, call = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local most, most_bytes, ttl = ARGV[5], tonumber(ARGV[6]), ARGV[7]
+local doubt, doubted = ARGV[8], ARGV[9]
+local function size(text) return 100 + #text end
+local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
+if last and doubt ~= '' then
+  local is_kept = last[2][10] == doubted
+  if is_kept and doubt == 'again' and last[2][4] == message then return last[1] end
+  if not is_kept and doubt == 'failed' then
+    -- Not deleted, or it would give the same ids again.
+    redis.call('XTRIM', key, 'MAXLEN', 0)
+    last = nil
+  end
+end
+local before = 0
+if last then before = tonumber(last[2][6]) + size(last[2][4]) end
+local id = redis.call('XADD', key, 'MAXLEN', '=', most, '*', 's', stream, 'm', message,
+  'b', string.format('%.0f', before), 'x', too_large, 'n', call)
+local after = before + size(message)
+while true do
+  local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
+  if first[1] == id or after - tonumber(first[2][6]) <= most_bytes then break end
+  redis.call('XDEL', key, first[1])
+end
+redis.call('PEXPIRE', key, ttl)
+return id
+"""
+_STORE_SHA: Final = hashlib.sha1(_STORE, usedforsecurity=False).hexdigest()
+
+
+@attrs.frozen
+class _Doubt:
+    """A call of which is not known whether it has kept its message."""
+
+    call: str
+    comes_again: bool
+    """Whoever asked was cancelled, and keeps it again; otherwise it was sent without."""
+
+
+class RedisEventStore(SharedEventStore):
+    """A `SharedEventStore` in Redis, which several processes share, and which outlives them.
+
+    ::
+
+        app = mcp.streamable_http_app(event_store=RedisEventStore("redis://localhost/0"))
+
+    Each stream has a key of its own, which expires. Give Redis a ``maxmemory`` and the policy
+    ``volatile-ttl`` to bound them all together.
+
+    The server connects when it starts, and cannot start without. While Redis is away later,
+    messages are sent without being kept, without a wait of more than a second or two; a stream
+    that has lost one is not resumed across the gap.
+
+    Needs the extra ``redis``, and Redis 6 or newer, with scripts allowed.
+
+    Args:
+      url: ``redis://user:password@host:port/db``, ``rediss://`` for TLS, or
+        ``unix:///path?db=0``. It is not repeated in any message.
+      prefix: Of the keys.
+      max_events_per_stream: More push out the oldest of their stream.
+      max_bytes_per_stream: Of its messages together, likewise. A message larger than that is
+        not kept, and the stream not resumed across it.
+      ttl: Seconds that a stream is kept after its last event.
+      ssl_context: What is trusted with ``rediss://``, if it is not what the system trusts.
+
+    Raises:
+      ModuleNotFoundError: if coredis is not installed.
+      TypeError, ValueError: if an argument is something else.
+
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        prefix: str = DEFAULT_PREFIX,
+        max_events_per_stream: int = 1_000,
+        max_bytes_per_stream: int = 8 * 1024 * 1024,
+        ttl: float = 3_600.0,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        require_coredis("RedisEventStore")
+        check_prefix(prefix)
+        check_whole("max_events_per_stream", max_events_per_stream, least=1)
+        check_whole("max_bytes_per_stream", max_bytes_per_stream, least=1)
+        check_number("ttl", ttl, least=1)
+        self._address = RedisAddress.parse(url, ssl_context)
+        self._prefix = prefix
+        self._max_events = max_events_per_stream
+        self._max_bytes = max_bytes_per_stream
+        self._ttl_ms = int(min(ttl, 10**9) * 1000)
+        # Of each run of Trio, since a connection belongs to one.
+        self._links: dict[trio.lowlevel.TrioToken, list[RedisLink]] = {}
+        self._doubts: OrderedDict[StreamId, _Doubt] = OrderedDict()
+        self._me = ""
+        self._calls = itertools.count()
+
+    def __repr__(self) -> str:
+        return f"<RedisEventStore {self._address}, prefix {self._prefix!r}>"
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[None, None]:
+        """See `EventStore.open`. It may be entered several times, also in several threads.
+
+        Raises:
+          ConnectionError: if Redis cannot be reached, or does not let this in.
+
+        """
+        run = trio.lowlevel.current_trio_token()
+        link = RedisLink(self._address)
+        async with open_background_nursery() as nursery:
+            await nursery.start(link.run, name="Redis event store")
+            if not self._links:
+                # Here, since a process that was forked is another one.
+                self._me = secrets.token_hex(8)
+            links = self._links.setdefault(run, [])
+            links.append(link)
+            nursery.start_soon(self._tell_alive, link, name="Redis event store's life")
+            try:
+                yield
+            finally:
+                links.remove(link)
+                if not links:
+                    del self._links[run]
+
+    def _link(self) -> RedisLink:
+        links = self._links.get(trio.lowlevel.current_trio_token())
+        if not links:
+            raise RuntimeError("This event store is not open: `async with store.open():`")
+        return links[0]
+
+    async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
+        """See `EventStore.store_event`.
+
+        Raises:
+          ConnectionError: if Redis is away, or refuses it.
+
+        """
+        data = b"" if message is None else dump_message(message)
+        is_too_large = len(data) > self._max_bytes
+        if is_too_large:
+            data = b""
+        key = self._key(stream_id)
+        doubt = self._doubts.pop(stream_id, None)
+        call = f"{self._me}{next(self._calls)}"
+        why = "" if doubt is None else "again" if doubt.comes_again else "failed"
+        args = (
+            1,
+            self._name(key),
+            stream_id,
+            data,
+            int(is_too_large),
+            call,
+            self._max_events,
+            self._max_bytes,
+            self._ttl_ms,
+            why,
+            "" if doubt is None else doubt.call,
+        )
+        try:
+            entry_id = await self._run_script(*args)
+        except trio.Cancelled:
+            self._remember(stream_id, _Doubt(call, comes_again=True))
+            raise
+        except Exception:
+            self._remember(stream_id, _Doubt(call, comes_again=False))
+            raise
+        return f"{key}-{entry_id.decode()}"
+
+    async def _run_script(self, *args: bytes | str | int) -> bytes:
+        link = self._link()
+        entry_id: bytes
+        try:
+            entry_id = await link.ask(b"EVALSHA", _STORE_SHA, *args)
+        except RedisRefused as exc:
+            if not exc.is_unknown_script:
+                raise
+            entry_id = await link.ask(b"EVAL", _STORE, *args)
+        return entry_id
+
+    def _remember(self, stream_id: StreamId, doubt: _Doubt) -> None:
+        self._doubts[stream_id] = doubt
+        if len(self._doubts) > MAX_DOUBTS:
+            self._doubts.popitem(last=False)
+
+    async def replay_events_after(
+        self, last_event_id: EventId, send_callback: EventCallback
+    ) -> StreamId | None:
+        """See `EventStore.replay_events_after`. The event itself has to be kept still, too.
+
+        Raises:
+          ConnectionError: if Redis is away.
+
+        """
+        link = self._link()
+        key, entry_id = _read_event_id(last_event_id)
+        if not entry_id:
+            await trio.lowlevel.checkpoint()
+            return None
+        entries = await link.ask(b"XRANGE", self._name(key), entry_id, "+")
+        found = _read_entries(entries)
+        if not found or found[0].id != entry_id:
+            return None
+        for each in found[1:]:
+            if each.message is not None:
+                await send_callback(EventMessage(each.message, f"{key}-{each.id}"))
+        return found[0].stream_id
+
+    # Other processes
+
+    async def _tell_alive(self, link: RedisLink) -> None:
+        name = f"{self._prefix}:process:{self._me}"
+        while True:
+            try:
+                await link.ask(b"SET", name, b"", b"PX", int(LIFE_SECONDS * 1000))
+            except ConnectionError as exc:
+                logger.debug("%s", exc)
+            await trio.sleep(LIFE_SECONDS / 3)
+
+    async def is_written(self, stream_id: StreamId) -> bool:
+        """See `SharedEventStore.is_written`. One that dies counts as alive for 15 seconds."""
+        link = self._link()
+        name = self._name(self._key(stream_id))
+        entries = await link.ask(b"XREVRANGE", name, b"+", b"-", b"COUNT", 1)
+        if not entries:
+            return False
+        fields: list[bytes] = entries[0][1]
+        call = dict(zip(fields[::2], fields[1::2], strict=True)).get(b"n", b"")
+        writer = call[: len(self._me)].decode(errors="replace")
+        return bool(await link.ask(b"EXISTS", f"{self._prefix}:process:{writer}"))
+
+    async def end_session(self, session_id: str) -> None:
+        """See `SharedEventStore.end_session`."""
+        name = f"{self._prefix}:ended:{self._key(session_id)}"
+        await self._link().ask(b"SET", name, b"", b"PX", self._ttl_ms)
+
+    async def has_ended(self, session_id: str) -> bool:
+        """See `SharedEventStore.has_ended`."""
+        name = f"{self._prefix}:ended:{self._key(session_id)}"
+        return bool(await self._link().ask(b"EXISTS", name))
+
+    def _key(self, stream_id: StreamId) -> str:
+        # One that says nothing of the stream, whose id is a secret.
+        return hashlib.sha256(stream_id.encode()).hexdigest()[:32]
+
+    def _name(self, key: str) -> str:
+        return f"{self._prefix}:stream:{key}"
+
+
+def _read_event_id(event_id: str) -> tuple[str, str]:
+    """Take an id apart: the key of its stream, and its place there; empty if it is none."""
+    found = _EVENT_ID.fullmatch(event_id)
+    if found is None or int(found[2]) >= 2**64 or int(found[3]) >= 2**64:
+        return "", ""
+    return found[1], f"{found[2]}-{found[3]}"
+
+
+@attrs.frozen
+class _Entry:
+    id: str
+    stream_id: StreamId
+    message: JSONRPCMessage | None
+
+
+def _read_entries(entries: list[Any]) -> list[_Entry] | None:
+    """Read entries; None if something is not there that should be."""
+    found: list[_Entry] = []
+    for entry_id, fields in entries:
+        members = dict(zip(fields[::2], fields[1::2], strict=True))
+        data = members.get(b"m", b"")
+        frame = parse_frame(data) if data else None
+        message = None if isinstance(frame, (Malformed, Batch)) else frame
+        is_lost = members.get(b"x") == b"1" or message is not frame
+        if is_lost and found:
+            return None
+        stream_id = members.get(b"s", b"").decode(errors="replace")
+        found.append(_Entry(entry_id.decode(), stream_id, message))
+    return found
