@@ -142,6 +142,8 @@ class ConnectionLost(LocalError):
       exit_status: Of a server process that ended: its status, negative for a signal.
       stderr: The end of what such a process wrote to stderr, where it was kept.
       status: Of an HTTP response that was none of the protocol: its status.
+      close_code: Of a WebSocket: the code that it was closed with (RFC 6455, section 7.4); 1006
+        where it broke.
 
     """
 
@@ -155,11 +157,13 @@ class ConnectionLost(LocalError):
         exit_status: int | None = None,
         stderr: str | None = None,
         status: int | None = None,
+        close_code: int | None = None,
     ) -> None:
         super().__init__(message, data)
         self.exit_status = exit_status
         self.stderr = stderr
         self.status = status
+        self.close_code = close_code
 
     def again(self) -> ConnectionLost:
         """Make a fresh copy, since each waiting call raises its own."""
@@ -169,6 +173,7 @@ class ConnectionLost(LocalError):
             exit_status=self.exit_status,
             stderr=self.stderr,
             status=self.status,
+            close_code=self.close_code,
         )
         copy.__cause__ = self.__cause__
         return copy

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from ._server_parameters import ServerParameters as ServerParameters
     from ._server_parameters import SseServerParameters as SseServerParameters
     from ._server_parameters import StreamableHttpParameters as StreamableHttpParameters
+    from ._server_parameters import WebSocketServerParameters as WebSocketServerParameters
     from ._session import ClientSession as ClientSession
     from ._session_agreement import DISCOVER_TIMEOUT_SECONDS as DISCOVER_TIMEOUT_SECONDS
     from ._subscriptions import ListenNotSupportedError as ListenNotSupportedError
@@ -107,6 +108,7 @@ __all__ = [
     "SubscriptionLost",
     "ToolsListChanged",
     "UnexpectedClaimedResult",
+    "WebSocketServerParameters",
     "advertise",
     "connect",
     "get_display_name",
@@ -157,6 +159,7 @@ if not TYPE_CHECKING:
             "ServerParameters": "._server_parameters",
             "SseServerParameters": "._server_parameters",
             "StreamableHttpParameters": "._server_parameters",
+            "WebSocketServerParameters": "._server_parameters",
             "Subscription": "._subscriptions",
             "SubscriptionLost": "._subscriptions",
             "ToolsListChanged": "trio_mcp._protocol._subscriptions",

@@ -50,16 +50,8 @@ def road_to(
 
         if isinstance(server, StdioServerParameters):
             return lambda serving: _open_command(server, serving, errlog)
-    if hasattr(server, "url"):
-        from ._server_parameters import (  # noqa: PLC0415 - as above
-            SseServerParameters,
-            StreamableHttpParameters,
-        )
-
-        if isinstance(server, StreamableHttpParameters):
-            return _url_opener(server.url, server.client_options())
-        if isinstance(server, SseServerParameters):
-            return _sse_opener(server.url, server.client_options())
+    if hasattr(server, "url") and (opener := _parameters_opener(server)) is not None:
+        return opener
     # A class has what its instances have, and is none of them.
     is_class = isinstance(server, type)
     if not is_class and hasattr(server, "__aenter__") and hasattr(server, "__aexit__"):
@@ -86,7 +78,24 @@ def channel_opener(read: Channel, write: Channel | None) -> OpenLink:
 
 def older_road_to(server: Any) -> OpenLink | None:
     """Find the way to a server at a URL that turns out not to speak Streamable HTTP."""
-    return _sse_opener(server, {}) if isinstance(server, str) else None
+    is_http = isinstance(server, str) and server[:4].lower() == "http"
+    return _sse_opener(server, {}) if is_http else None
+
+
+def _parameters_opener(server: Any) -> OpenLink | None:
+    from ._server_parameters import (  # noqa: PLC0415 - by kind of server
+        SseServerParameters,
+        StreamableHttpParameters,
+        WebSocketServerParameters,
+    )
+
+    if isinstance(server, StreamableHttpParameters):
+        return _url_opener(server.url, server.client_options())
+    if isinstance(server, SseServerParameters):
+        return _sse_opener(server.url, server.client_options())
+    if isinstance(server, WebSocketServerParameters):
+        return _websocket_opener(server.url, server.client_options())
+    return None
 
 
 def _sse_opener(url: str, options: dict[str, Any]) -> OpenLink:
@@ -102,15 +111,31 @@ def _url_opener(url: str, options: dict[str, Any]) -> OpenLink:
     from urllib.parse import urlsplit  # noqa: PLC0415 - by kind of server
 
     parts = urlsplit(url)
+    if parts.scheme in {"ws", "wss"}:
+        return _websocket_opener(url, options)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError(
-            f"Client expects the URL of a server, http://host/… or https://…, got {url!r:.80}"
+            "Client expects the URL of a server, http://host/…, https://…, ws://… or wss://…, got "
+            f"{url!r:.80}"
         )
 
     def open_url(serving: Serving) -> AbstractAsyncContextManager[Link]:
         from trio_mcp.transports import streamable_http_client  # noqa: PLC0415 - as above
 
         return _open_transport(streamable_http_client(url, **options), serving)
+
+    return open_url
+
+
+def _websocket_opener(url: str, options: dict[str, Any]) -> OpenLink:
+    from trio_mcp.transports.websocket._url import read_url  # noqa: PLC0415 - as above
+
+    read_url(url)
+
+    def open_url(serving: Serving) -> AbstractAsyncContextManager[Link]:
+        from trio_mcp.transports import websocket_client  # noqa: PLC0415 - as above
+
+        return _open_transport(websocket_client(url, **options), serving)
 
     return open_url
 

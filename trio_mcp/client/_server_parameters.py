@@ -9,10 +9,17 @@ import attrs
 from trio_mcp._checks import check_flag, check_mapping, check_number, check_text, check_whole
 from trio_mcp.transports import StdioServerParameters
 from trio_mcp.transports.http._defaults import DEFAULT_MAX_SSE_EVENT_SIZE
+from trio_mcp.transports.websocket._defaults import (
+    CONNECT_TIMEOUT,
+    DEFAULT_MAX_ANSWER_SIZE,
+    DEFAULT_PING_INTERVAL,
+    DEFAULT_PING_TIMEOUT,
+)
 
 from ._arguments import check_options
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Sequence
 
     from trio_mcp.types import Implementation, LoggingLevel, SamplingCapability
@@ -88,16 +95,59 @@ class StreamableHttpParameters:
         }
 
 
+@attrs.frozen
+class WebSocketServerParameters:
+    """A server that is reached over a WebSocket; they mean what they mean to `websocket_client`.
+
+    `timeout` is for reaching the server, in seconds.
+    """
+
+    url: str
+    headers: dict[str, Any] | None = attrs.field(default=None, repr=_names_only)
+    timeout: float = CONNECT_TIMEOUT
+    ssl_context: ssl.SSLContext | None = attrs.field(default=None, kw_only=True)
+    max_message_size: int = attrs.field(default=DEFAULT_MAX_ANSWER_SIZE, kw_only=True)
+    ping_interval: float | None = attrs.field(default=DEFAULT_PING_INTERVAL, kw_only=True)
+    ping_timeout: float = attrs.field(default=DEFAULT_PING_TIMEOUT, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        _check_reached(self)
+        check_whole("max_message_size", self.max_message_size, least=1)
+        if self.ping_interval is not None:
+            check_number("ping_interval", self.ping_interval, above=0)
+        check_number("ping_timeout", self.ping_timeout, above=0)
+
+    def client_options(self) -> dict[str, Any]:
+        """Return them as keyword arguments of `websocket_client`."""
+        return {
+            "headers": self.headers,
+            "connect_timeout": self.timeout,
+            "ssl_context": self.ssl_context,
+            "max_message_size": self.max_message_size,
+            "ping_interval": self.ping_interval,
+            "ping_timeout": self.ping_timeout,
+        }
+
+
 def _check_http(parameters: SseServerParameters | StreamableHttpParameters) -> None:
+    _check_reached(parameters)
+    check_number("sse_read_timeout", parameters.sse_read_timeout, least=0)
+
+
+def _check_reached(
+    parameters: SseServerParameters | StreamableHttpParameters | WebSocketServerParameters,
+) -> None:
     check_text("url", parameters.url)
     if parameters.headers is not None:
         check_mapping("headers", parameters.headers)
     check_number("timeout", parameters.timeout, least=0)
-    check_number("sse_read_timeout", parameters.sse_read_timeout, least=0)
 
 
 ServerParameters: TypeAlias = (
-    StdioServerParameters | SseServerParameters | StreamableHttpParameters
+    StdioServerParameters
+    | SseServerParameters
+    | StreamableHttpParameters
+    | WebSocketServerParameters
 )
 
 

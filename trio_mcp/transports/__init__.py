@@ -3,7 +3,8 @@
 A carrier is a `Channel`. `open_memory_channel_pair` joins two in memory, `stdio_client` runs
 a server as a child process, `stdio_server` is the other end of that. Over HTTP,
 `streamable_http_client` and `sse_client` reach a server at a URL, `serve_http` serves one, and
-`serve_http_app` any ASGI application.
+`serve_http_app` any ASGI application. For WebSockets there are `websocket_client` and
+`serve_websocket`.
 
 Names load on first use, so that a program pays for the carriers it uses.
 """
@@ -76,6 +77,14 @@ if TYPE_CHECKING:
     from trio_mcp.transports.http._serve_http import serve_http as serve_http
     from trio_mcp.transports.http._serve_options import ServeOptions as ServeOptions
     from trio_mcp.transports.http._sse_client import sse_client as sse_client
+    from trio_mcp.transports.websocket._client import websocket_client as websocket_client
+    from trio_mcp.transports.websocket._keywords import RunWebSocketOptions as RunWebSocketOptions
+    from trio_mcp.transports.websocket._keywords import (
+        ServeWebSocketOptions as ServeWebSocketOptions,
+    )
+    from trio_mcp.transports.websocket._options import WebSocketOptions as WebSocketOptions
+    from trio_mcp.transports.websocket._serve import WebSocketServing as WebSocketServing
+    from trio_mcp.transports.websocket._serve import serve_websocket as serve_websocket
 
 __all__ = [
     "DEFAULT_INHERITED_ENV_VARS",
@@ -102,8 +111,10 @@ __all__ = [
     "RedisEventStore",
     "RunSseOptions",
     "RunStreamableHttpOptions",
+    "RunWebSocketOptions",
     "ServeHttpOptions",
     "ServeOptions",
+    "ServeWebSocketOptions",
     "SharedEventStore",
     "SseApp",
     "SseAppOptions",
@@ -112,15 +123,19 @@ __all__ = [
     "StreamableHTTPSessionManager",
     "StreamableHttpAppOptions",
     "TransportSecuritySettings",
+    "WebSocketOptions",
+    "WebSocketServing",
     "create_client_server_memory_streams",
     "get_default_environment",
     "open_memory_channel_pair",
     "serve_http",
     "serve_http_app",
+    "serve_websocket",
     "sse_client",
     "stdio_client",
     "stdio_server",
     "streamable_http_client",
+    "websocket_client",
 ]
 
 if not TYPE_CHECKING:
@@ -171,6 +186,13 @@ if not TYPE_CHECKING:
             "serve_http_app": ".http._serve",
             "sse_client": ".http._sse_client",
             "streamable_http_client": ".http._client",
+            # WebSockets.
+            "RunWebSocketOptions": ".websocket._keywords",
+            "ServeWebSocketOptions": ".websocket._keywords",
+            "WebSocketOptions": ".websocket._options",
+            "WebSocketServing": ".websocket._serve",
+            "serve_websocket": ".websocket._serve",
+            "websocket_client": ".websocket._client",
             # Memory.
             "create_client_server_memory_streams": "._memory",
             "open_memory_channel_pair": "._memory",

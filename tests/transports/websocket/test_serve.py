@@ -1,0 +1,369 @@
+"""The server's end: where it listens, whom it serves, and how it stops."""
+
+from __future__ import annotations
+
+import logging
+import typing
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import attrs
+import pytest
+import trio
+
+from trio_mcp import Client, ConnectionLost, MCPServer
+from trio_mcp.server import Server
+from trio_mcp.transports import (
+    RunWebSocketOptions,
+    ServeOptions,
+    TransportSecuritySettings,
+    WebSocketOptions,
+    serve_websocket,
+)
+from trio_mcp.transports.websocket._options import LISTENING, read_options
+
+from ._wire import (
+    CLOSE,
+    Raw,
+    Tools,
+    bystander,
+    connected,
+    discover,
+    frame,
+    request,
+    serving,
+    upgraded,
+)
+
+# Where
+
+
+async def test_free_port_and_path_are_reported():
+    async with serving(websocket_path="/tools/") as (served, _):
+        assert served.url.startswith("ws://127.0.0.1:")
+        assert served.url.endswith("/tools")
+        async with Client(served.url), Client(served.url + "/"):
+            pass
+
+
+async def test_several_addresses_are_served_at_once(tmp_path):
+    path = tmp_path / "socket"
+    tools = Tools()
+    binds = ["127.0.0.1:0", "[::1]:0", f"unix:{path}"]
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(partial(serve_websocket, tools.mcp, binds=binds))
+        four, six, unix = served.urls
+        assert unix == f"unix:{path}"
+        async with Client(four), Client(six):
+            pass
+        async with await trio.open_unix_socket(path) as stream:
+            raw = Raw(stream)
+            await raw.send(request())
+            assert b"101" in await raw.head()
+        nursery.cancel_scope.cancel()
+    assert not path.exists()
+
+
+async def test_port_that_is_taken_is_an_error_of_the_caller():
+    async with serving() as (served, tools):
+        port = int(served.url.rpartition(":")[2].partition("/")[0])
+        with pytest.raises(OSError, match="in use"):
+            await serve_websocket(tools.mcp, "127.0.0.1", port)
+
+
+async def test_low_level_server_is_served():
+    async def ping(ctx: Any, params: Any) -> dict[str, Any]:
+        return {"pong": True}
+
+    server = Server("low")
+    from trio_mcp.types import RequestParams
+
+    server.add_request_handler("x/ping", RequestParams, ping)
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(serve_websocket, server, "127.0.0.1", 0)
+        async with Client(served.url) as client:
+            assert (await client.session.discover()).capabilities is not None
+        nursery.cancel_scope.cancel()
+
+
+async def test_lifespan_is_entered_once_for_all_clients():
+    seen = []
+
+    @asynccontextmanager
+    async def lifespan(server: Any) -> Any:
+        seen.append("begin")
+        yield {}
+        seen.append("end")
+
+    mcp = MCPServer("x", lifespan=lifespan)
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(serve_websocket, mcp, "127.0.0.1", 0)
+        async with Client(served.url), Client(served.url):
+            assert seen == ["begin"]
+        served.stop()
+    assert seen == ["begin", "end"]
+
+
+async def test_lifespan_that_fails_is_an_error_of_the_caller():
+    @asynccontextmanager
+    async def lifespan(server: Any) -> Any:
+        raise KeyError("no database")
+        yield {}
+
+    with pytest.raises(KeyError, match="no database"):
+        await serve_websocket(MCPServer("x", lifespan=lifespan), "127.0.0.1", 0)
+
+
+# Options
+
+
+async def test_what_is_not_given_comes_from_the_environment(monkeypatch):
+    monkeypatch.setenv("MCP_WEBSOCKET_PATH", "/there")
+    monkeypatch.setenv("MCP_PORT", "0")
+    monkeypatch.setenv("MCP_HOST", "0.0.0.0")
+    monkeypatch.setenv("MCP_PING_INTERVAL", "none")
+    monkeypatch.setenv("MCP_ALLOWED_HOSTS", "example.com")
+    listening, options = read_options({"host": "127.0.0.1"})
+    assert (listening.host, listening.port) == ("127.0.0.1", 0)
+    assert options.websocket_path == "/there"
+    assert options.ping_interval is None
+    assert options.transport_security == TransportSecuritySettings(allowed_hosts=["example.com"])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"port": 65_536}, ValueError, "port"),
+        ({"websocket_path": 1}, TypeError, "websocket_path"),
+        ({"max_message_size": 0}, ValueError, "max_message_size"),
+        ({"ping_interval": 0}, ValueError, "ping_interval"),
+        ({"ping_timeout": None}, TypeError, "ping_timeout"),
+        ({"transport_security": "no"}, TypeError, "transport_security"),
+        ({"pign_interval": 1}, TypeError, "did you mean 'ping_interval'"),
+        ({"http2": True}, TypeError, "no option 'http2'"),
+        ({"keyfile": "x"}, ValueError, "certfile"),
+    ],
+)
+async def test_wrong_options_are_refused_before_anything_begins(options, error, says):
+    with pytest.raises(error, match=says):
+        await serve_websocket(MCPServer("x"), **options)
+
+
+async def test_what_is_no_server_is_refused():
+    with pytest.raises(TypeError, match="server: expected a Server or MCPServer, got str"):
+        await serve_websocket("x")  # type: ignore[arg-type]
+
+
+def test_keywords_for_type_checkers_are_the_options_there_are():
+    declared = {
+        each.name: each.type
+        for cls, names in (
+            (ServeOptions, LISTENING),
+            (WebSocketOptions, [each.name for each in attrs.fields(WebSocketOptions)]),
+        )
+        for each in attrs.fields(cls)
+        if each.name in names
+    }
+    written = {}
+    for cls in reversed(RunWebSocketOptions.__mro__[:-1] or (RunWebSocketOptions,)):
+        written.update(getattr(cls, "__annotations__", {}))
+    texts = {
+        name: hint.__forward_arg__ if isinstance(hint, typing.ForwardRef) else hint
+        for name, hint in written.items()
+    }
+    assert texts == declared
+
+
+# Whom
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "says"),
+    [
+        (request("ws://x/other"), 404, b"nothing at /other"),
+        (request().replace(b"GET", b"POST"), 405, b"GET"),
+        (request(connection=None), 426, b"WebSocket endpoint"),
+        (request(upgrade="h2c"), 426, b"WebSocket endpoint"),
+        (request(sec_websocket_version="8"), 426, b"13"),
+        (request(sec_websocket_key=None), 400, b"no opening handshake"),
+        (request(sec_websocket_protocol=None), 400, b"subprotocol mcp"),
+        (request(sec_websocket_protocol="chat, mcp2"), 400, b"subprotocol mcp"),
+        (request(host="evil.example"), 421, b"allowed_hosts"),
+        (request(origin="http://evil.example"), 403, b"allowed_origins"),
+        (request(sec_websocket_protocol="mcp, caf\xe9"), 400, b"not ASCII"),
+        (request(sec_websocket_extensions="caf\xe9"), 400, b"not ASCII"),
+        (request(host="127.0.0.1:caf\xe9"), 421, b"allowed_hosts"),
+        (request(content_length="5") + b"hello", 400, b"without a body"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400, b"Bad request"),
+        (b"nonsense\r\n\r\n", 400, b"Bad request"),
+        (b"GET /mcp HTTP/1.1\r\n\r\n", 400, b"Bad request"),
+        (b"GET /mcp HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 100_000, 431, b"Bad request"),
+        (b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n", 400, b"Bad request"),
+    ],
+)
+async def test_request_that_opens_nothing_is_refused_once_with_its_reason(
+    sent, status, says, caplog
+):
+    caplog.set_level(logging.INFO, "trio_mcp.websocket")
+    async with serving() as (served, _), bystander(served), connected(served) as raw:
+        await raw.send(sent)
+        head = await raw.head()
+        assert head.startswith(b"HTTP/1.1 %d " % status)
+        assert b"connection: close" in head
+        body = await raw.rest()
+        assert says in body
+        assert b"Traceback" not in body
+    assert sum(f"was refused with {status}" in each for each in caplog.messages) == 1
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://localhost:3000"},
+        {"sec_websocket_protocol": "chat, mcp"},
+        {"sec_websocket_extensions": "permessage-deflate"},
+        {"connection": "keep-alive, Upgrade", "upgrade": "WebSocket"},
+        {"cookie": "a=caf\xe9"},
+    ],
+)
+async def test_request_in_good_order_is_accepted_with_the_subprotocol(headers):
+    async with serving() as (served, _), connected(served) as raw:
+        await raw.send(request(served.url, **headers))
+        head = await raw.head()
+        assert head.startswith(b"HTTP/1.1 101")
+        assert b"sec-websocket-protocol: mcp\r\n" in head.lower()
+        assert b"extensions" not in head.lower()
+        await raw.send(discover())
+        assert (await raw.message())["id"] == 1
+
+
+async def test_security_settings_say_who_may_call():
+    security = TransportSecuritySettings(
+        allowed_hosts=["app.example"], allowed_origins=["https://app.example"]
+    )
+    async with serving(transport_security=security) as (served, _):
+        for host, status in (("app.example", b"101"), ("127.0.0.1", b"421")):
+            async with connected(served) as raw:
+                await raw.send(request(host=host, origin="https://app.example"))
+                assert status in await raw.head()
+
+
+async def test_host_that_is_no_name_is_refused_by_the_library_and_harms_nobody():
+    anybody = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    async with (
+        serving(transport_security=anybody) as (served, _),
+        bystander(served),
+        connected(served) as raw,
+    ):
+        await raw.send(request(host="xn--a" + "x" * 70 + ".example"))
+        assert (await raw.head()).startswith(b"HTTP/1.1 400")
+
+
+# How it stops
+
+
+async def test_idle_connections_are_closed_with_1001_at_once():
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(serve_websocket, Tools().mcp, "127.0.0.1", 0)
+        async with upgraded(served) as raw:
+            served.stop()
+            assert await raw.close_code() == 1001
+            await raw.send(frame(CLOSE, b"\x03\xe9"))
+            assert await raw.rest() == b""
+
+
+async def test_running_requests_are_answered_before_it_stops():
+    tools = Tools()
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(serve_websocket, tools.mcp, "127.0.0.1", 0)
+        async with Client(served.url) as client:
+            results = []
+
+            async def hold() -> None:
+                results.append(await client.call_tool("hold", {}))
+
+            async with trio.open_nursery() as calls:
+                calls.start_soon(hold)
+                await tools.entered.wait()
+                served.stop()
+                await _until_nobody_listens(served)
+                tools.release.set()
+            assert results[0].structured_content == {"result": "held"}
+            error = await client.session.wait_lost()
+            assert error.close_code == 1001
+
+
+async def test_what_still_runs_is_cancelled_when_the_time_is_over():
+    tools = Tools()
+    serve = partial(serve_websocket, tools.mcp, "127.0.0.1", 0, graceful_timeout=0.1)
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(serve)
+        async with Client(served.url) as client:
+            nursery.start_soon(_stop_when_entered, tools, served)
+            with pytest.raises(ConnectionLost) as caught:
+                await client.call_tool("hold", {})
+            assert caught.value.close_code == 1001
+    assert tools.cancelled == 1
+
+
+async def test_cancelled_it_closes_all_connections_and_is_over_soon():
+    tools = Tools()
+    async with serving(tools) as (served, _):
+        pass
+    with trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            served = await nursery.start(serve_websocket, tools.mcp, "127.0.0.1", 0)
+            async with upgraded(served), connected(served), Client(served.url) as client:
+                nursery.start_soon(_expect_lost, client)
+                await tools.entered.wait()
+                began = trio.current_time()
+                nursery.cancel_scope.cancel()
+    assert trio.current_time() - began < 2.5
+    assert tools.cancelled == 1
+
+
+async def test_half_a_request_does_not_hold_up_the_end():
+    with trio.fail_after(2):
+        async with trio.open_nursery() as nursery:
+            served = await nursery.start(serve_websocket, Tools().mcp, "127.0.0.1", 0)
+            async with connected(served) as raw:
+                await raw.send(b"GET /mcp HTTP/1.1\r\n")
+                await trio.sleep(0.05)
+                served.stop()
+                assert await raw.rest() == b""
+
+
+async def test_stream_of_notifications_ends_in_good_order():
+    tools = Tools()
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(serve_websocket, tools.mcp, "127.0.0.1", 0)
+        async with (
+            Client(served.url) as client,
+            client.listen(tools_list_changed=True) as changes,
+        ):
+            served.stop()
+            assert [each async for each in changes] == []
+
+
+async def _until_nobody_listens(served: Any) -> None:
+    while True:
+        try:
+            await (await trio.open_tcp_stream("127.0.0.1", _port(served))).aclose()
+        except OSError:
+            return
+        await trio.sleep(0.005)
+
+
+def _port(served: Any) -> int:
+    return int(served.url.rpartition(":")[2].partition("/")[0])
+
+
+async def _stop_when_entered(tools: Tools, served: Any) -> None:
+    await tools.entered.wait()
+    served.stop()
+
+
+async def _expect_lost(client: Client) -> None:
+    with pytest.raises(ConnectionLost):
+        await client.call_tool("hold", {})

@@ -1,0 +1,1 @@
+"""WebSocket: a carrier that the specification leaves to its users."""

@@ -1,0 +1,110 @@
+"""What a WebSocket endpoint can be told."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from trio_mcp._checks import check_kind
+from trio_mcp._variables import (
+    TEXT,
+    from_environment,
+    number,
+    options_of,
+    or_none,
+    settable,
+    whole,
+)
+from trio_mcp.transports.http._options import TransportSecuritySettings
+from trio_mcp.transports.http._serve_options import ServeOptions
+
+from ._defaults import (
+    DEFAULT_MAX_MESSAGE_SIZE,
+    DEFAULT_PING_INTERVAL,
+    DEFAULT_PING_TIMEOUT,
+    DEFAULT_WEBSOCKET_PATH,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SECURITY: Final = "transport_security"
+_ADDRESSES: Final = frozenset({"host", "port", "binds", "unix_socket"})
+
+
+@attrs.frozen(kw_only=True)
+class WebSocketOptions:
+    """How clients over WebSockets are served.
+
+    Attributes:
+      websocket_path: Of the endpoint, with or without a slash at the end.
+      max_message_size: The longest message that is received, in bytes; a longer one ends its
+          connection with code 1009.
+      ping_interval: Seconds of silence before a client is asked whether it is there; None not
+          to ask.
+      ping_timeout: Seconds in which something has to come then.
+      transport_security: From where it may be called. If it is not given, it goes by the
+          address that is listened on, as for `HttpOptions`.
+
+    """
+
+    websocket_path: str = settable(DEFAULT_WEBSOCKET_PATH, TEXT)
+    max_message_size: int = settable(DEFAULT_MAX_MESSAGE_SIZE, whole(least=1))
+    ping_interval: float | None = settable(DEFAULT_PING_INTERVAL, or_none(number(above=0)))
+    ping_timeout: float = settable(DEFAULT_PING_TIMEOUT, number(above=0))
+    transport_security: TransportSecuritySettings | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.transport_security is not None:
+            check_kind(_SECURITY, self.transport_security, TransportSecuritySettings)
+
+
+LISTENING: Final = (
+    "host",
+    "port",
+    "binds",
+    "unix_socket",
+    "certfile",
+    "keyfile",
+    "keyfile_password",
+    "max_connections",
+    "head_timeout",
+    "write_timeout",
+    "graceful_timeout",
+)
+"""The options of `ServeOptions` that mean something here."""
+
+
+def read_options(given: Mapping[str, Any]) -> tuple[ServeOptions, WebSocketOptions]:
+    """Put together what was given and what the environment says of the rest.
+
+    Raises:
+      TypeError: if one was given that there is not.
+      TypeError, ValueError: if one has a value that it cannot have, or a variable has.
+
+    """
+    declared = {
+        **{name: options_of(ServeOptions)[name] for name in LISTENING},
+        **options_of(WebSocketOptions),
+    }
+    for name in given:
+        if name not in declared and name != _SECURITY:
+            close = difflib.get_close_matches(name, declared, 1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(f"The transport 'websocket' has no option {name!r}{hint}")
+    decided = {*given}
+    if _ADDRESSES & decided:
+        # Who says where to listen means there, and not elsewhere as well.
+        decided.update(("binds", "unix_socket"))
+    settled = {**from_environment(declared.values(), decided), **given}
+    listening = ServeOptions(**{name: settled.pop(name) for name in LISTENING if name in settled})
+    if settled.get(_SECURITY) is None:
+        told = from_environment(options_of(TransportSecuritySettings).values())
+        settled[_SECURITY] = (
+            TransportSecuritySettings(**told)
+            if told
+            else TransportSecuritySettings.for_host(listening.most_open_host)
+        )
+    return listening, WebSocketOptions(**settled)

@@ -1,0 +1,161 @@
+"""The opening handshake as a server sees it: which requests are served, and how others are told.
+
+The head is read and checked here, before the WebSocket library sees it, which cannot be told to
+refuse anything but what it finds wrong itself, and raises whatever ASCII, IDNA or HTTP make it.
+"""
+
+from __future__ import annotations
+
+import http
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import h11
+import trio
+
+from trio_mcp._codec._envelope import dump_message
+from trio_mcp.transports.http._headers import Headers
+from trio_mcp.transports.http._refusal import Refusal
+from trio_mcp.transports.http._security import check_caller
+from trio_mcp.types import JSONRPCError
+
+from ._defaults import READ_SIZE, SUBPROTOCOL
+
+if TYPE_CHECKING:
+    from trio_mcp.transports.http._options import TransportSecuritySettings
+
+    from ._stream import RawStream
+
+MAX_HEAD_SIZE: Final = 16 * 1024
+"""Bytes of a head. What proxies and cookies add to it is seldom a quarter of that."""
+
+VERSION: Final = "13"
+_DECODED: Final = ("host", "sec-websocket-protocol", "sec-websocket-extensions")
+
+
+@attrs.frozen
+class Opening:
+    """The request that opens a connection.
+
+    Attributes:
+      request: Its head, read.
+      head: The same as it came.
+      rest: What came behind it, too early.
+
+    """
+
+    request: h11.Request
+    head: bytes
+    rest: bytes
+
+    @property
+    def name(self) -> str:
+        """What it asks for, for the log."""
+        return f"{self.request.method.decode()} {self.request.target.decode():.100}"
+
+    async def give_head(self, _stream: RawStream) -> tuple[bytes, bytes]:
+        """Give the head, and what came behind it."""
+        await trio.lowlevel.checkpoint()
+        return self.head, self.rest
+
+
+async def read_opening(stream: RawStream) -> Opening | Refusal | None:
+    """Read the head of a request.
+
+    Returns:
+      The request; why it cannot be one; or None if the client went before its end.
+
+    Raises:
+      trio.BrokenResourceError: if the connection broke.
+
+    """
+    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_SIZE)
+    read = bytearray()
+    while True:
+        data = bytes(await stream.receive_some(READ_SIZE))
+        if not data:
+            return None
+        read += data
+        connection.receive_data(data)
+        try:
+            event = connection.next_event()
+            if isinstance(event, h11.Request):
+                return _end_of_head(connection, event, read)
+        except h11.RemoteProtocolError as exc:
+            return Refusal.of(exc.error_status_hint, f"Bad request: {exc}")
+
+
+def _end_of_head(
+    connection: h11.Connection, request: h11.Request, read: bytearray
+) -> Opening | Refusal:
+    if not isinstance(connection.next_event(), h11.EndOfMessage):
+        return Refusal.of(400, "Bad request: a WebSocket begins with a request without a body")
+    rest, _ = connection.trailing_data
+    return Opening(request, bytes(read[: len(read) - len(rest)]), rest)
+
+
+def check_opening(
+    request: h11.Request, path: str, security: TransportSecuritySettings | None
+) -> Refusal | None:
+    """Refuse a request that opens no connection to this server.
+
+    Args:
+      request: The request.
+      path: Of the endpoint.
+      security: From where it may be called; see `check_caller`.
+
+    """
+    headers = Headers(request.headers)
+    target = request.target.decode("ascii").partition("?")[0]
+    if target.rstrip("/") != path.rstrip("/"):
+        return Refusal.of(404, f"There is nothing at {target:.100}")
+    if request.method != b"GET":
+        return Refusal.of(405, "A WebSocket is opened with GET", headers=(("allow", "GET"),))
+    return check_caller(headers, security) or _check_upgrade(headers) or _check_agreement(headers)
+
+
+def _check_upgrade(headers: Headers) -> Refusal | None:
+    wanted = {word.strip().lower() for word in headers.get("connection", "").split(",")}
+    if "upgrade" not in wanted or headers.get("upgrade", "").lower() != "websocket":
+        return Refusal.of(
+            426,
+            "This is a WebSocket endpoint",
+            headers=(("upgrade", "websocket"),),
+        )
+    if headers.get("sec-websocket-version") != VERSION:
+        return Refusal.of(
+            426,
+            f"The version of the WebSocket protocol has to be {VERSION}",
+            headers=(("sec-websocket-version", VERSION),),
+        )
+    return None
+
+
+def _check_agreement(headers: Headers) -> Refusal | None:
+    for name in _DECODED:
+        if not headers.get(name, "").isascii():
+            return Refusal.of(400, f"Bad request: {name} is not ASCII")
+    offered = [word.strip() for word in headers.get("sec-websocket-protocol", "").split(",")]
+    if SUBPROTOCOL not in offered:
+        return Refusal.of(
+            400, f"The client has to offer the subprotocol {SUBPROTOCOL} (Sec-WebSocket-Protocol)"
+        )
+    return None
+
+
+def dump_refusal(refusal: Refusal) -> bytes:
+    """Write a refusal as an HTTP response."""
+    body = dump_message(JSONRPCError(id=None, error=refusal.error))
+    headers = [
+        *refusal.headers,
+        ("content-type", "application/json"),
+        ("content-length", str(len(body))),
+        ("connection", "close"),
+    ]
+    head = f"HTTP/1.1 {refusal.status} {http.HTTPStatus(refusal.status).phrase}\r\n"
+    head += "".join(f"{name}: {value}\r\n" for name, value in headers)
+    return f"{head}\r\n".encode("latin-1") + body
+
+
+UNREADABLE: Final = Refusal.of(400, "Bad request: this is no opening handshake")
+"""For what passes the checks here, and not those of the WebSocket library."""

@@ -1,0 +1,193 @@
+"""Serving an MCP server over WebSockets in a nursery of the caller."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, final
+
+import attrs
+import trio
+
+from trio_mcp._checks import check_kind
+from trio_mcp._rpc._service import Service
+from trio_mcp.transports._descriptors import max_connections
+from trio_mcp.transports.http._listeners import (
+    open_listeners,
+    remove_paths,
+    tls_context,
+    url_of,
+)
+from trio_mcp.transports.http._serve_options import UNIX
+
+from ._defaults import CLOSE_TIMEOUT
+from ._options import read_options
+from ._server_connection import Endpoint, ServerConnection
+
+if TYPE_CHECKING:
+    import ssl
+    from typing import Unpack
+
+    from ._keywords import ServeWebSocketOptions
+    from ._stream import RawStream
+
+logger: Final = logging.getLogger("trio_mcp.websocket")
+
+
+@attrs.define(eq=False)
+class WebSocketServing:
+    """A server that is being served, as `serve_websocket` reports it.
+
+    Attributes:
+      urls: Where it is reached: ``ws://127.0.0.1:8000/mcp``, or ``unix:/path``.
+
+    """
+
+    urls: tuple[str, ...]
+    _stopping: trio.Event
+
+    @property
+    def url(self) -> str:
+        """The first of the URLs."""
+        return self.urls[0]
+
+    def stop(self) -> None:
+        """Begin to stop: no new requests, and `graceful_timeout` seconds for those that run.
+
+        Connections are closed with code 1001. Does not wait; `serve_websocket` returns when it
+        is done.
+        """
+        self._stopping.set()
+
+
+async def serve_websocket(  # noqa: ASYNC114, ASYNC128 - the server reports that it listens
+    server: Service,
+    host: str | None = None,
+    port: int | None = None,
+    *,
+    task_status: trio.TaskStatus[WebSocketServing] = trio.TASK_STATUS_IGNORED,
+    **options: Unpack[ServeWebSocketOptions],
+) -> None:
+    """Serve a server over WebSockets until it is told to stop, or cancelled.
+
+    ::
+
+        serving = await nursery.start(serve_websocket, mcp, "127.0.0.1", 0)
+        async with Client(serving.url) as client:
+            ...
+        serving.stop()
+
+    Options are given by `functools.partial`, as for every function of Trio that is started.
+    What is given neither there nor by the environment (``MCP_PORT=80``) is as `ServeOptions`
+    and `WebSocketOptions` say. Of those for HTTP alone (``http2``, ``root_path``,
+    ``body_timeout``, ``keep_alive_timeout``) there is none.
+
+    A client has to offer the subprotocol ``mcp``. Each message is one text message; a binary one
+    ends its connection with code 1003, one that is too long with 1009. A client that goes cancels
+    the handlers of its requests.
+
+    Args:
+      server: A `Server` or `MCPServer`. Its lifespan begins before the first request, and ends
+          after the last one.
+      host: The name or address to listen on.
+      port: The port; 0 for a free one.
+      task_status: Reports the `WebSocketServing` when connections are accepted.
+      **options: What else there is.
+
+    Raises:
+      TypeError, ValueError: if an option is something else, or a variable of the environment.
+      OSError: if an address cannot be had, or the files for TLS cannot be read.
+      Exception: what the lifespan raised.
+
+    Error handling:
+      What goes wrong with one connection ends that connection, and is logged.
+
+    Cancellation:
+      All connections are closed, in two seconds at most, and then the lifespan is left.
+
+    """
+    check_kind("server", server, Service, "a Server or MCPServer")
+    given: dict[str, Any] = {**options}
+    given.update({"host": host} if host is not None else {})
+    given.update({"port": port} if port is not None else {})
+    listening, of_endpoint = read_options(given)
+    tls = None
+    if listening.certfile is not None:
+        tls = tls_context(
+            listening.certfile, listening.keyfile, listening.keyfile_password, http2=False
+        )
+    async with server.open() as serving:
+        listeners = await open_listeners(listening.addresses)
+        try:
+            run = _Run(Endpoint(serving, listening, of_endpoint), tls)
+            await run.serve(listeners, task_status)
+        finally:
+            remove_paths(listening.addresses)
+            for listener in listeners:
+                listener.socket.close()
+
+
+@final
+class _Run:
+    """The connections of one run."""
+
+    def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None) -> None:
+        self._endpoint = endpoint
+        self._tls = tls
+        self._open: set[ServerConnection] = set()
+        self._max_open = endpoint.listening.max_connections or max_connections()
+        self._is_full = False
+
+    async def serve(  # noqa: ASYNC114 - only `serve_websocket` calls it
+        self,
+        listeners: list[trio.SocketListener],
+        task_status: trio.TaskStatus[WebSocketServing],
+    ) -> None:
+        stopping = trio.Event()
+        async with trio.open_nursery() as connections:
+            accept = partial(trio.serve_listeners, handler_nursery=connections)
+            async with trio.open_nursery() as accepting:
+                await accepting.start(accept, self._handle, listeners)
+                urls = tuple(self._url_of(listener) for listener in listeners)
+                task_status.started(WebSocketServing(urls, stopping))
+                await stopping.wait()
+                accepting.cancel_scope.cancel(reason="the server stops")
+            # Each bounds its own end; this is for those that do not get that far.
+            grace = self._endpoint.listening.graceful_timeout + 2 * CLOSE_TIMEOUT
+            connections.cancel_scope.deadline = trio.current_time() + grace
+            for connection in self._open:
+                connection.stop()
+            await self._endpoint.serving.stop()
+
+    def _url_of(self, listener: trio.SocketListener) -> str:
+        url = url_of(listener, "ws" if self._tls is None else "wss")
+        path = self._endpoint.options.websocket_path.strip("/")
+        return url if url.startswith(UNIX) else f"{url}/{path}"
+
+    async def _handle(self, socket_stream: trio.SocketStream) -> None:
+        if len(self._open) >= self._max_open:
+            if not self._is_full:
+                logger.warning("%d connections are open: more are refused", self._max_open)
+            self._is_full = True
+            await trio.aclose_forcefully(socket_stream)
+            return
+        self._is_full = False
+        stream: RawStream = socket_stream
+        if self._tls is not None:
+            stream = trio.SSLStream(
+                socket_stream, self._tls, server_side=True, https_compatible=True
+            )
+        connection = ServerConnection(self._endpoint, stream)
+        self._open.add(connection)
+        try:
+            await connection.run()
+        except Exception:  # it ends this connection alone
+            logger.exception("A connection failed")
+        except BaseExceptionGroup as group:
+            failures, rest = group.split(Exception)
+            if failures is not None:
+                logger.exception("A connection failed", exc_info=failures)
+            if rest is not None:
+                raise rest from None
+        finally:
+            self._open.discard(connection)

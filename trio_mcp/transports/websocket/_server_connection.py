@@ -1,0 +1,152 @@
+"""One connection of a server, from its first byte to its last."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final, final
+
+import attrs
+import trio
+from trio_websocket import wrap_server_stream
+
+from trio_mcp._rpc._peer import open_peer
+from trio_mcp.transports.http._refusal import Refusal
+
+from ._channel import open_websocket_channel
+from ._defaults import CLOSE_TIMEOUT, GOING_AWAY, INTERNAL_ERROR, MAX_CHARACTERS, SUBPROTOCOL
+from ._frames import Close, FrameGate
+from ._reader import NoHandshake
+from ._request import UNREADABLE, Opening, check_opening, dump_refusal, read_opening
+from ._stream import GuardedStream, close_socket, linger
+
+if TYPE_CHECKING:
+    from trio_websocket import WebSocketConnection
+
+    from trio_mcp._rpc._service import Serving
+    from trio_mcp.transports.http._serve_options import ServeOptions
+
+    from ._channel import WebSocketChannel
+    from ._options import WebSocketOptions
+    from ._stream import RawStream
+
+logger: Final = logging.getLogger("trio_mcp.websocket")
+
+
+@attrs.frozen
+class Endpoint:
+    """What the connections of one run share."""
+
+    serving: Serving
+    listening: ServeOptions
+    options: WebSocketOptions
+
+
+@final
+class ServerConnection:
+    """Serves one client.
+
+    Args:
+      endpoint: What all connections share.
+      stream: The connection.
+
+    """
+
+    def __init__(self, endpoint: Endpoint, stream: RawStream) -> None:
+        self._endpoint = endpoint
+        self._stream = stream
+        self._channel: WebSocketChannel | None = None
+        self._waiting = trio.CancelScope()
+        self._is_stopping = False
+
+    async def run(self) -> None:
+        """Serve until either side ends the connection."""
+        try:
+            opening = await self._open()
+            if opening is not None:
+                await self._serve(opening)
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as exc:
+            # It went before it was a WebSocket, or cannot do TLS.
+            logger.debug("A connection ended: %s", exc)
+        finally:
+            close_socket(self._stream)
+
+    def stop(self) -> None:
+        """Take no more requests; the connection ends when those that run are answered."""
+        self._is_stopping = True
+        self._waiting.cancel(reason="the server stops")
+        if self._channel is not None:
+            self._channel.stop()
+
+    async def _open(self) -> Opening | None:
+        """Read the request, or refuse it."""
+        found: Opening | Refusal | None = None
+        with self._waiting, trio.move_on_after(self._endpoint.listening.head_timeout) as limit:
+            if isinstance(self._stream, trio.SSLStream):
+                await self._stream.do_handshake()
+            found = await read_opening(self._stream)
+        if limit.cancelled_caught:
+            found = Refusal.of(408, "The head of the request did not come in time")
+        name = "A request"
+        if isinstance(found, Opening):
+            name = found.name
+            options = self._endpoint.options
+            refusal = check_opening(
+                found.request, options.websocket_path, options.transport_security
+            )
+            if refusal is None:
+                return found
+            found = refusal
+        if found is not None:
+            await self._refuse(name, found)
+        return None
+
+    async def _refuse(self, name: str, refusal: Refusal) -> None:
+        reason = refusal.error.message
+        logger.log(refusal.level, "%s was refused with %d: %s", name, refusal.status, reason)
+        with trio.move_on_after(CLOSE_TIMEOUT):
+            await self._stream.send_all(dump_refusal(refusal))
+            await linger(self._stream)
+
+    async def _serve(self, opening: Opening) -> None:
+        stream = GuardedStream(
+            self._stream,
+            FrameGate(self._endpoint.options.max_message_size),
+            opening.give_head,
+            is_client=False,
+            peer="the client",
+            write_timeout=self._endpoint.listening.write_timeout,
+        )
+        try:
+            async with open_websocket_channel(
+                stream,
+                self._shake_hands,
+                close=Close(GOING_AWAY, "the server stops"),
+                ping_interval=self._endpoint.options.ping_interval,
+                ping_timeout=self._endpoint.options.ping_timeout,
+            ) as channel:
+                await self._talk(channel)
+        except NoHandshake as exc:
+            logger.debug("A request was no handshake: %s", exc.__cause__)
+            await self._refuse(opening.name, UNREADABLE)
+
+    async def _shake_hands(
+        self, nursery: trio.Nursery, stream: GuardedStream
+    ) -> WebSocketConnection:
+        request = await wrap_server_stream(nursery, stream, max_message_size=MAX_CHARACTERS)
+        return await request.accept(subprotocol=SUBPROTOCOL)
+
+    async def _talk(self, channel: WebSocketChannel) -> None:
+        self._channel = channel
+        if self._is_stopping:
+            channel.stop()
+        grace = self._endpoint.listening.graceful_timeout
+        try:
+            async with open_peer(channel, self._endpoint.serving, drain_seconds=grace) as peer:
+                await peer.wait_lost()
+                if self._is_stopping:
+                    await peer.wait_ended()
+        except Exception:
+            await channel.finish(  # noqa: ASYNC120 - it shields itself, bounded
+                Close(INTERNAL_ERROR, "the server failed")
+            )
+            raise
