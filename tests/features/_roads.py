@@ -14,7 +14,7 @@ import trio
 
 from trio_mcp import Client, StdioServerParameters, stdio_client
 from trio_mcp.testing import open_client
-from trio_mcp.transports import ServeOptions, serve_http_app
+from trio_mcp.transports import ServeOptions, serve_http_app, serve_websocket
 from trio_mcp.types._revisions import KNOWN_REVISIONS, LATEST_HANDSHAKE, LATEST_MODERN
 
 from . import server
@@ -33,7 +33,7 @@ class Features:
 
     Attributes:
       road: "direct" (memory), "text" (memory, every message passed as JSON text), "stdio" (a
-          process), or one of `HTTP`, over a socket.
+          process), "websocket", or one of `HTTP`, over a socket.
       revision: What the client and the server speak; it answers which features there are.
 
     """
@@ -72,7 +72,10 @@ class Features:
     async def open(self, **options: Any) -> AsyncGenerator[Client, None]:
         """Connect a client, with any of its options."""
         options = {"mode": "auto" if self.is_modern else self.revision.version, **options}
-        if self.road in HTTP:
+        if self.road == "websocket":
+            async with _serve_websocket() as url, Client(url, **options) as client:
+                yield client
+        elif self.road in HTTP:
             async with _serve_http(self.road) as url, Client(url, **options) as client:
                 yield client
         elif self.road != "stdio":
@@ -100,11 +103,20 @@ async def _serve_http(road: str) -> AsyncGenerator[str, None]:
         nursery.cancel_scope.cancel()
 
 
+@asynccontextmanager
+async def _serve_websocket() -> AsyncGenerator[str, None]:
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(serve_websocket, server.mcp, "127.0.0.1", 0)
+        yield served.url
+        nursery.cancel_scope.cancel()
+
+
 IN_MEMORY = [Features(road, each) for road in ("direct", "text") for each in KNOWN_REVISIONS]
 
 # What differs between revisions is decided above the road, and a process takes its time: over
-# stdio, one revision for each era.
+# stdio and WebSockets, one revision for each era.
 OVER_STDIO = [Features("stdio", LATEST_HANDSHAKE), Features("stdio", LATEST_MODERN)]
+OVER_WEBSOCKET = [Features("websocket", LATEST_HANDSHAKE), Features("websocket", LATEST_MODERN)]
 
 # In the older era, headers and batches differ from one revision to the next.
 OVER_HTTP = [
@@ -114,7 +126,7 @@ OVER_HTTP = [
     *(Features("sse", each) for each in (KNOWN_REVISIONS[0], LATEST_HANDSHAKE)),
 ]
 
-EVERYWHERE = [*IN_MEMORY, *OVER_STDIO, *OVER_HTTP]
+EVERYWHERE = [*IN_MEMORY, *OVER_STDIO, *OVER_WEBSOCKET, *OVER_HTTP]
 
 
 def at(cases: Iterable[Features]) -> pytest.MarkDecorator:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import typing
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -17,6 +16,7 @@ from trio_mcp.server import Server
 from trio_mcp.transports import (
     RunWebSocketOptions,
     ServeOptions,
+    ServeWebSocketOptions,
     TransportSecuritySettings,
     WebSocketOptions,
     serve_websocket,
@@ -155,24 +155,17 @@ async def test_what_is_no_server_is_refused():
         await serve_websocket("x")  # type: ignore[arg-type]
 
 
-def test_keywords_for_type_checkers_are_the_options_there_are():
-    declared = {
+def test_type_checkers_know_what_is_taken():
+    fields = {
         each.name: each.type
-        for cls, names in (
-            (ServeOptions, LISTENING),
-            (WebSocketOptions, [each.name for each in attrs.fields(WebSocketOptions)]),
-        )
+        for cls in (ServeOptions, WebSocketOptions)
         for each in attrs.fields(cls)
-        if each.name in names
     }
-    written = {}
-    for cls in reversed(RunWebSocketOptions.__mro__[:-1] or (RunWebSocketOptions,)):
-        written.update(getattr(cls, "__annotations__", {}))
-    texts = {
-        name: hint.__forward_arg__ if isinstance(hint, typing.ForwardRef) else hint
-        for name, hint in written.items()
-    }
-    assert texts == declared
+    own = {each.name for each in attrs.fields(WebSocketOptions)}
+    declared = {name: fields[name] for name in {*own, *LISTENING}}
+    hints = RunWebSocketOptions.__annotations__
+    assert {name: hint.__forward_arg__ for name, hint in hints.items()} == declared
+    assert {"host", "port"} == set(hints) - set(ServeWebSocketOptions.__annotations__)
 
 
 # Whom
