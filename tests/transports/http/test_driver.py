@@ -629,10 +629,10 @@ async def try_echo(raw: Any, body: bytes) -> bytes:
     return received
 
 
-def test_default_cap_leaves_descriptors_for_others():
-    from trio_mcp.transports.http._serve import MAX_CONNECTIONS, _max_connections
+def test_default_cap_leaves_connections_for_others():
+    from trio_mcp.transports._connections import MAX_CONNECTIONS, max_connections
 
-    assert 0 < _max_connections() <= MAX_CONNECTIONS
+    assert 0 < max_connections() <= MAX_CONNECTIONS
     assert ServeOptions().max_connections is None
 
 

@@ -10,6 +10,7 @@ import trio
 from hypercorn.trio.worker_context import WorkerContext
 
 from trio_mcp._checks import check_kind
+from trio_mcp.transports._connections import isolated, max_connections
 
 from ._driver import HttpConnection, Limits
 from ._lifespan import open_lifespan
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
     from ._driver import Stream
 
 logger: Final = logging.getLogger("trio_mcp.http")
-
-MAX_CONNECTIONS: Final = 10_000
-DESCRIPTORS_FOR_OTHERS: Final = 100
-"""What the process keeps of its file descriptors for other things than connections."""
 
 
 def _limits(options: ServeOptions) -> Limits:
@@ -141,7 +138,7 @@ class _Server:
         self._context = WorkerContext(None)
         self._config = HttpConfig(options.root_path, self._context)
         self._open: set[HttpConnection] = set()
-        self._max_open = options.max_connections or _max_connections()
+        self._max_open = options.max_connections or max_connections()
         self._is_full = False
 
     async def run(  # noqa: ASYNC114 - only `serve_http_app` calls it
@@ -189,15 +186,8 @@ class _Server:
         )
         self._open.add(connection)
         try:
-            await connection.run(lambda: self._open.discard(connection))
-        except Exception:  # it ends this connection alone
-            logger.exception("A connection failed")
-        except BaseExceptionGroup as group:
-            failures, rest = group.split(Exception)
-            if failures is not None:
-                logger.exception("A connection failed", exc_info=failures)
-            if rest is not None:
-                raise rest from None
+            with isolated(logger):
+                await connection.run(lambda: self._open.discard(connection))
         finally:
             self._open.discard(connection)
 
@@ -207,14 +197,3 @@ async def _call_logged(on_stop: Callable[[], Awaitable[object]]) -> None:
         await on_stop()
     except Exception:  # the rest of the stop is not to be lost with it
         logger.exception("on_stop failed")
-
-
-def _max_connections() -> int:
-    try:
-        import resource  # noqa: PLC0415 - not on Windows
-    except ImportError:
-        return MAX_CONNECTIONS
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if allowed == resource.RLIM_INFINITY:
-        return MAX_CONNECTIONS
-    return max(1, min(MAX_CONNECTIONS, allowed - DESCRIPTORS_FOR_OTHERS))

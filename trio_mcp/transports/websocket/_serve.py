@@ -11,7 +11,7 @@ import trio
 
 from trio_mcp._checks import check_kind
 from trio_mcp._rpc._service import Service
-from trio_mcp.transports._descriptors import max_connections
+from trio_mcp.transports._connections import isolated, max_connections
 from trio_mcp.transports.http._listeners import (
     open_listeners,
     remove_paths,
@@ -180,14 +180,7 @@ class _Run:
         connection = ServerConnection(self._endpoint, stream)
         self._open.add(connection)
         try:
-            await connection.run()
-        except Exception:  # it ends this connection alone
-            logger.exception("A connection failed")
-        except BaseExceptionGroup as group:
-            failures, rest = group.split(Exception)
-            if failures is not None:
-                logger.exception("A connection failed", exc_info=failures)
-            if rest is not None:
-                raise rest from None
+            with isolated(logger):
+                await connection.run()
         finally:
             self._open.discard(connection)
