@@ -10,6 +10,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
@@ -94,7 +95,7 @@ Shape: TypeAlias = Plain | Words | Items | Members | Named | Choice
 ANY: Final = Plain("any")
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Field:
     """One field of a wire type, as all revisions together know it."""
 
@@ -120,9 +121,7 @@ def fields_of(cls: type) -> list[Field]:
 
 def _field(cls: type, attribute: attrs.Attribute[Any]) -> Field:
     metadata = attribute.metadata
-    parts = _parts(_evaluated(cls, attribute))
-    nullable = type(None) in parts
-    shape = _choice([each for each in parts if each is not type(None)])
+    shape, nullable = _shape_in(cls, attribute)
     described = {
         key: metadata[key]
         for key in ("since", "until", "always", "required", "bounds", "foreign")
@@ -144,13 +143,32 @@ def camel(name: str) -> str:
     return first + "".join(each.title() for each in others)
 
 
-def _evaluated(cls: type, attribute: attrs.Attribute[Any]) -> Any:
+def _shape_in(cls: type, attribute: attrs.Attribute[Any]) -> tuple[Shape, bool]:
+    """Read an annotation: its shape, and whether None is a value."""
     annotation: Any = attribute.type
     if not isinstance(annotation, str):
-        return annotation
+        return _nullable_shape(annotation)
     # Inherited fields are evaluated where they were written.
     owner = next(each for each in cls.__mro__ if _declares(each, attribute.name))
-    return eval(annotation, {}, _Names(owner.__module__))  # noqa: S307 - source of a class
+    if owner.__module__ == "trio_mcp.types":
+        return _shape_of_ours(annotation)
+    return _nullable_shape(_evaluated(annotation, owner.__module__))
+
+
+@cache
+def _shape_of_ours(annotation: str) -> tuple[Shape, bool]:
+    # A few are those of most fields.
+    return _nullable_shape(_evaluated(annotation, "trio_mcp.types"))
+
+
+def _evaluated(annotation: str, module: str) -> Any:
+    return eval(annotation, {}, _Names(module))  # noqa: S307 - source of a class
+
+
+def _nullable_shape(annotation: Any) -> tuple[Shape, bool]:
+    parts = _parts(annotation)
+    shape = _choice([each for each in parts if each is not type(None)])
+    return shape, type(None) in parts
 
 
 def _declares(cls: type, name: str) -> bool:
@@ -197,7 +215,7 @@ class _Names(Mapping[str, Any]):
         return len(self._FIXED)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class _Union:
     """What ``Named | something`` evaluates to."""
 
