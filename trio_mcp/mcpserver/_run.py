@@ -16,7 +16,11 @@ from ._settings import LifespanResultT
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from trio_mcp.transports import RunSseOptions, RunStreamableHttpOptions
+    from trio_mcp.transports import (
+        RunSseOptions,
+        RunStreamableHttpOptions,
+        RunWebSocketOptions,
+    )
     from trio_mcp.transports._foreground import Foreground
 
 Transport: TypeAlias = Literal["stdio", "streamable-http", "sse", "websocket"]
@@ -39,7 +43,9 @@ class Runs(ServingBase[LifespanResultT]):
     def run(self, transport: Literal["sse"], **options: Unpack[RunSseOptions]) -> None: ...
 
     @overload
-    def run(self, transport: Literal["websocket"], **options: Any) -> None: ...
+    def run(
+        self, transport: Literal["websocket"], **options: Unpack[RunWebSocketOptions]
+    ) -> None: ...
 
     def run(self, transport: Transport = "stdio", **kwargs: Any) -> None:
         """Serve until the client goes, or until Ctrl-C.
@@ -47,14 +53,14 @@ class Runs(ServingBase[LifespanResultT]):
         The main function of a program that is a server: it starts Trio, and writes the log to
         stderr unless the program has set up `logging` itself.
 
-        Over HTTP it says on stderr where it serves, and ends by Ctrl-C or SIGTERM: it takes no
-        more requests, gives those that run ``graceful_timeout`` seconds (3 if nothing else is
-        said) and the lifespan ten to end. A second signal cancels what still runs.
+        Over HTTP and WebSockets it says on stderr where it serves, and ends by Ctrl-C or SIGTERM:
+        it takes no more requests, gives those that run ``graceful_timeout`` seconds (3 if nothing
+        else is said) and the lifespan ten to end. A second signal cancels what still runs.
 
         Args:
           transport: How clients reach it.
-          **kwargs: Options of the transport: those of `run_streamable_http_async` or
-            `run_sse_async`; "stdio" has none.
+          **kwargs: Options of the transport: those of `run_streamable_http_async`,
+            `run_sse_async` or `run_websocket_async`; "stdio" has none.
 
         Raises:
           ValueError: if there is no such transport, or an option has a value that it cannot
@@ -62,7 +68,7 @@ class Runs(ServingBase[LifespanResultT]):
           TypeError: if there is no such option.
           InvalidSignature: if a hint that named what its module had not defined yet cannot be
             read now either; see `open`.
-          OSError: if the program was started with stdin or stdout closed; over HTTP, if an
+          OSError: if the program was started with stdin or stdout closed; over a network, if an
             address cannot be had, or the files for TLS cannot be read.
 
         """
@@ -131,6 +137,23 @@ class Runs(ServingBase[LifespanResultT]):
 
         """
         await self._serve_network("sse", self._foreground(), options)
+
+    async def run_websocket_async(self, **options: Unpack[RunWebSocketOptions]) -> None:
+        """Serve over WebSockets, in both eras, until it is cancelled.
+
+        Args:
+          **options: As for `run_streamable_http_async`: those of `WebSocketOptions`, and of
+            `ServeOptions` those that are not for HTTP alone.
+
+        Raises:
+          TypeError, ValueError: if an option is something else, or a variable is.
+          OSError: if an address cannot be had, or the files for TLS cannot be read.
+
+        Cancellation:
+          As for `run_streamable_http_async`.
+
+        """
+        await self._serve_network("websocket", self._foreground(), options)
 
     def _foreground(self) -> Foreground:
         from trio_mcp.transports._foreground import (  # noqa: PLC0415 - loads on first use

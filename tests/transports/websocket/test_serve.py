@@ -115,6 +115,54 @@ async def test_lifespan_that_fails_is_an_error_of_the_caller():
         await serve_websocket(MCPServer("x", lifespan=lifespan), "127.0.0.1", 0)
 
 
+async def test_lifespan_that_fails_at_its_end_is_an_error_of_the_caller():
+    @asynccontextmanager
+    async def lifespan(server: Any) -> Any:
+        yield {}
+        raise KeyError("no database")
+
+    mcp = MCPServer("x", lifespan=lifespan)
+    with pytest.RaisesGroup(pytest.RaisesExc(KeyError, match="no database")):
+        async with trio.open_nursery() as nursery:
+            served = await nursery.start(serve_websocket, mcp, "127.0.0.1", 0)
+            served.stop()
+
+
+async def test_lifespan_can_wait_at_its_end_though_the_server_is_cancelled():
+    seen = []
+
+    @asynccontextmanager
+    async def lifespan(server: Any) -> Any:
+        try:
+            yield {}
+        finally:
+            await trio.sleep(0.05)
+            seen.append("flushed")
+
+    mcp = MCPServer("x", lifespan=lifespan)
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(serve_websocket, mcp, "127.0.0.1", 0)
+        async with Client(served.url):
+            nursery.cancel_scope.cancel()
+    assert seen == ["flushed"]
+
+
+async def test_lifespan_that_is_being_entered_is_cancelled_at_once():
+    seen = []
+
+    @asynccontextmanager
+    async def lifespan(server: Any) -> Any:
+        try:
+            await trio.sleep_forever()
+        finally:
+            seen.append("cancelled")
+        yield {}
+
+    with trio.move_on_after(0.05):
+        await serve_websocket(MCPServer("x", lifespan=lifespan), "127.0.0.1", 0)
+    assert seen == ["cancelled"]
+
+
 # Options
 
 

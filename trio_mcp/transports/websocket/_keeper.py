@@ -47,6 +47,7 @@ class Keeper:
         self._timeout = timeout
         self._asking = False
 
+    @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         """Watch until the connection ends."""
         stream = self._stream

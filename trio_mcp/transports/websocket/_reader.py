@@ -46,6 +46,7 @@ class Reader:
         self._ended = trio.Event()
         self.failure: Exception | None = None
 
+    @trio.lowlevel.enable_ki_protection
     async def run(  # noqa: ASYNC114 - only `open_websocket_channel` starts it
         self,
         *,

@@ -21,6 +21,7 @@ from trio_mcp.transports.http._listeners import (
 from trio_mcp.transports.http._serve_options import UNIX
 
 from ._defaults import CLOSE_TIMEOUT
+from ._lifespan import open_lifespan
 from ._options import read_options
 from ._server_connection import Endpoint, ServerConnection
 
@@ -103,7 +104,7 @@ async def serve_websocket(  # noqa: ASYNC114, ASYNC128 - the server reports that
       What goes wrong with one connection ends that connection, and is logged.
 
     Cancellation:
-      All connections are closed, in two seconds at most, and then the lifespan is left.
+      All connections are closed, in two seconds at most; then the lifespan has ten to end.
 
     """
     check_kind("server", server, Service, "a Server or MCPServer")
@@ -116,7 +117,7 @@ async def serve_websocket(  # noqa: ASYNC114, ASYNC128 - the server reports that
         tls = tls_context(
             listening.certfile, listening.keyfile, listening.keyfile_password, http2=False
         )
-    async with server.open() as serving:
+    async with open_lifespan(server) as serving:
         listeners = await open_listeners(listening.addresses)
         try:
             run = _Run(Endpoint(serving, listening, of_endpoint), tls)
