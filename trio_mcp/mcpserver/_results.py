@@ -50,17 +50,10 @@ import msgspec
 
 from trio_mcp._codec._json import checked_copy, dumps
 from trio_mcp._codec._schema import compile_validator
+from trio_mcp._codec._unions import TAGGED
 from trio_mcp.errors import InvalidSignature
-from trio_mcp.types import (
-    AudioContent,
-    CallToolResult,
-    EmbeddedResource,
-    ImageContent,
-    InputRequiredResult,
-    ResourceLink,
-    TextContent,
-)
-from trio_mcp.types._base import has_structured_content
+from trio_mcp.types import CallToolResult, InputRequiredResult, TextContent
+from trio_mcp.types._base import WireModel, has_structured_content
 
 from ._hints import HintError, UnknownName, Walker, to_json
 from ._hints._containers import ARRAYS, ARRAYS_OF_RESULTS, CONTAINERS
@@ -80,7 +73,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_BLOCKS: Final = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
+# Names, since few tools need all the classes.
+_BLOCKS: Final = frozenset(TAGGED["ContentBlock"].values())
 _MEDIA: Final = (Image, Audio, File)
 # These say nothing of what is in them.
 _VAGUE: Final = (Any, object, *CONTAINERS, *ARRAYS_OF_RESULTS)
@@ -226,8 +220,9 @@ def _is_listing(value: Any) -> TypeGuard[Sequence[Any]]:
 
 
 def _block(value: Any) -> ContentBlock:
-    if isinstance(value, _BLOCKS):
-        return value
+    if _is_block(value.__class__):
+        block: ContentBlock = value
+        return block
     if isinstance(value, Image):
         return value.to_image_content()
     if isinstance(value, Audio):
@@ -406,12 +401,16 @@ def returns_content(hint: Any) -> bool:
     """Tell whether a hint is of content blocks or media, alone or in a list or union."""
     origin = get_origin(hint)
     if origin is None:
-        return isinstance(hint, type) and issubclass(hint, (*_BLOCKS, *_MEDIA))
+        return isinstance(hint, type) and (_is_block(hint) or issubclass(hint, _MEDIA))
     if origin is Annotated:
         return returns_content(get_args(hint)[0])
     if _is_union(hint) or origin in _LISTINGS:
         return any(returns_content(each) for each in get_args(hint))
     return False
+
+
+def _is_block(cls: type) -> bool:
+    return issubclass(cls, WireModel) and any(base.__name__ in _BLOCKS for base in cls.__mro__)
 
 
 def _of_call_tool_result(hint: Any) -> tuple[Literal[True], Any] | tuple[Literal[False], None]:
