@@ -70,6 +70,7 @@ def loaded():
         "trio_mcp.types._notifications",
         "trio_mcp.types._prompts",
         "trio_mcp.types._requests",
+        "trio_mcp.types._resource_contents",
         "trio_mcp.types._resource_requests",
         "trio_mcp.types._resources",
         "trio_mcp.types._roots",

@@ -69,12 +69,8 @@ if TYPE_CHECKING:
     from ._constants import URL_ELICITATION_REQUIRED as URL_ELICITATION_REQUIRED
     from ._content import Annotations as Annotations
     from ._content import AudioContent as AudioContent
-    from ._content import BlobResourceContents as BlobResourceContents
-    from ._content import EmbeddedResource as EmbeddedResource
     from ._content import ImageContent as ImageContent
-    from ._content import ResourceContents as ResourceContents
     from ._content import TextContent as TextContent
-    from ._content import TextResourceContents as TextResourceContents
     from ._content_block import ContentBlock as ContentBlock
     from ._elicitation import ElicitCompleteNotification as ElicitCompleteNotification
     from ._elicitation import ElicitCompleteNotificationParams as ElicitCompleteNotificationParams
@@ -156,6 +152,10 @@ if TYPE_CHECKING:
     from ._requests import SubscribeRequest as SubscribeRequest
     from ._requests import SubscriptionsListenRequest as SubscriptionsListenRequest
     from ._requests import UnsubscribeRequest as UnsubscribeRequest
+    from ._resource_contents import BlobResourceContents as BlobResourceContents
+    from ._resource_contents import EmbeddedResource as EmbeddedResource
+    from ._resource_contents import ResourceContents as ResourceContents
+    from ._resource_contents import TextResourceContents as TextResourceContents
     from ._resource_requests import ListResourcesResult as ListResourcesResult
     from ._resource_requests import ListResourceTemplatesResult as ListResourceTemplatesResult
     from ._resource_requests import ReadResourceRequestParams as ReadResourceRequestParams
@@ -561,12 +561,8 @@ if not TYPE_CHECKING:
         "_content": (
             "Annotations",
             "AudioContent",
-            "BlobResourceContents",
-            "EmbeddedResource",
             "ImageContent",
-            "ResourceContents",
             "TextContent",
-            "TextResourceContents",
         ),
         "_content_block": ("ContentBlock",),
         "_elicitation": (
@@ -661,6 +657,12 @@ if not TYPE_CHECKING:
             "SubscribeRequest",
             "SubscriptionsListenRequest",
             "UnsubscribeRequest",
+        ),
+        "_resource_contents": (
+            "BlobResourceContents",
+            "EmbeddedResource",
+            "ResourceContents",
+            "TextResourceContents",
         ),
         "_resource_requests": (
             "ListResourceTemplatesResult",

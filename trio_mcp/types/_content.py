@@ -1,4 +1,4 @@
-"""Content blocks: what tools return and prompts hold."""
+"""Content blocks: what tools return and prompts hold. Resources have files of their own."""
 
 from __future__ import annotations
 
@@ -12,12 +12,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Annotations",
     "AudioContent",
-    "BlobResourceContents",
-    "EmbeddedResource",
     "ImageContent",
-    "ResourceContents",
     "TextContent",
-    "TextResourceContents",
 ]
 
 
@@ -60,35 +56,5 @@ class AudioContent(WireModel):
     data: str
     """Base64."""
     mime_type: str
-    annotations: Annotations | None = None
-    meta: JsonObject | None = wire_field(default=None, wire="_meta", since="2025-06-18")
-
-
-@wire_model
-class ResourceContents(WireModel):
-    """Where contents are from."""
-
-    uri: str
-    mime_type: str | None = None
-    meta: JsonObject | None = wire_field(default=None, wire="_meta", since="2025-06-18")
-
-
-@wire_model
-class TextResourceContents(ResourceContents):
-    text: str
-
-
-@wire_model
-class BlobResourceContents(ResourceContents):
-    blob: str
-    """Base64."""
-
-
-@wire_model
-class EmbeddedResource(WireModel):
-    """The contents of a resource, right here."""
-
-    type: Literal["resource"] = wire_field(default="resource", always=True)
-    resource: TextResourceContents | BlobResourceContents
     annotations: Annotations | None = None
     meta: JsonObject | None = wire_field(default=None, wire="_meta", since="2025-06-18")

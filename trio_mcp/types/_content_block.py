@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from ._content import AudioContent, EmbeddedResource, ImageContent, TextContent
+from ._content import AudioContent, ImageContent, TextContent
+from ._resource_contents import EmbeddedResource
 from ._resources import ResourceLink
 
 __all__ = ["ContentBlock"]

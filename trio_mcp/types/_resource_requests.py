@@ -14,8 +14,8 @@ from ._common import (
 )
 
 if TYPE_CHECKING:
-    from ._content import BlobResourceContents, TextResourceContents
     from ._literals import ResultType
+    from ._resource_contents import BlobResourceContents, TextResourceContents
     from ._resources import Resource, ResourceTemplate
 
 __all__ = [

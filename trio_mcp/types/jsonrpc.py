@@ -62,13 +62,16 @@ class _Values:
         return hash(_values_of(self))
 
     def __repr__(self) -> str:
-        names = (each.name for each in attrs.fields(self.__class__))
-        shown = (f"{name}={value!r}" for name, value in zip(names, _values_of(self), strict=True))
+        shown = (f"{name}={getattr(self, name)!r}" for name in _names_of(self))
         return f"{self.__class__.__name__}({', '.join(shown)})"
 
 
-def _values_of(message: Any) -> tuple[Any, ...]:
-    return tuple(getattr(message, each.name) for each in attrs.fields(message.__class__))
+def _values_of(message: _Values) -> tuple[Any, ...]:
+    return tuple(getattr(message, name) for name in _names_of(message))
+
+
+def _names_of(message: Any) -> list[str]:
+    return [each.name for each in attrs.fields(message.__class__)]
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
