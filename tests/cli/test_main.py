@@ -47,7 +47,10 @@ TALKING = {
     "read": ["[SERVER] URI"],
     "prompt": ["[SERVER] NAME [KEY=VALUE]", "--arguments"],
 }
-SHARED = ["--json", "--plain", "--wire", "--mode", "--timeout", "--env", "--cwd"]
+SHARED = [
+    *("--json", "--plain", "--wire", "--mode", "--timeout", "--env", "--cwd"),
+    *("--header", "--transport"),
+]
 
 
 @pytest.mark.parametrize("command", TALKING)
@@ -65,11 +68,24 @@ def test_commands_that_talk_to_a_server_have_the_same_options(command, cli):
         (["list", "--bogus"], "No such option: --bogus; see trio-mcp list --help"),
         (["run"], "see trio-mcp run --help"),
         (["run", "gone.py"], "there is no file gone.py"),
-        (["run", "gone.py", "-t", "streamable-http"], "streamable-http is not available yet"),
+        (["run", "gone.py", "-t", "streamable-http"], "there is no file gone.py"),
         (["run", "gone.py", "-t", "smoke"], "no transport 'smoke'"),
         (["list"], "name a server"),
         (["list", "--"], "no command after --"),
-        (["list", "https://example.com/mcp"], "servers on HTTP cannot be reached yet"),
+        (["list", "ftp://example.com/mcp"], "is not the URL of a server"),
+        (["list", "http:///mcp"], "is not the URL of a server"),
+        (
+            ["list", "http://x/", "-t", "websocket"],
+            "http:// goes with streamable-http or sse, not",
+        ),
+        (["list", "http://x/", "-t", "stdio"], "not with 'stdio'"),
+        (["list", "http://x/", "-e", "A=1"], "--env and --cwd are for servers that are started"),
+        (["list", "http://x/", "--cwd", "/"], "--env and --cwd are for servers that are started"),
+        (["list", "http://x/", "-H", "SECRET"], "--header takes 'NAME: VALUE', of characters"),
+        (["list", "http://x/", "-H", "A B: c"], "--header takes 'NAME: VALUE', of characters"),
+        (["list", "http://x/", "-H", "A: b\nC: d"], "--header takes 'NAME: VALUE', of characters"),
+        (["list", "x.py", "-H", "A: b"], "--header and --transport are for servers that are"),
+        (["list", "-t", "sse", "--", "x"], "--header and --transport are for servers that are"),
     ],
 )
 def test_mistake_is_one_line_and_status_2(words, message, cli):
@@ -100,12 +116,17 @@ def test_import_of_the_entry_point_loads_nothing_of_the_extra():
     assert done.stdout == "set()\n"
 
 
-def test_running_a_server_loads_no_client_and_no_rich(shop):
+def test_running_a_server_on_stdio_loads_no_client_no_http_and_no_rich(shop):
+    # Of HTTP, the command line knows what its options are.
     program = (
         "import sys\n"
         "from trio_mcp.cli import main\n"
         f"main(['run', {str(shop)!r}])\n"
-        "print(*sorted({'rich.console', 'trio_mcp.client', 'httpx'} & set(sys.modules)))"
+        "heavy = ('rich.console', 'trio_mcp.client', 'httpx', 'httpcore', 'hypercorn', 'h11', 'h2', "
+        "'wsproto', 'trio_websocket', 'trio_mcp.transports.http', 'trio_mcp.transports.websocket')\n"
+        "found = {name for name in sys.modules if name.startswith(heavy)}\n"
+        "light = ('__init__', '_defaults', '_options', '_serve_options')\n"
+        "print(*sorted(name for name in found if not name.endswith((*light, '.http', '.websocket'))))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -6,8 +6,8 @@ import pytest
 
 from trio_mcp.cli import _target
 from trio_mcp.cli._mistakes import UsageMistake
-from trio_mcp.cli._options import Options, read_env
-from trio_mcp.cli._target import split_object, take_target
+from trio_mcp.cli._options import Options, read_env, read_headers
+from trio_mcp.cli._target import Url, split_object, take_target
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,41 @@ def test_command_stands_after_two_dashes():
         ((), (), "no command after --"),
         (("gone.py",), None, "no file gone.py"),
         (("server",), None, "-- server"),
-        (("https://example.com/mcp",), None, "is a URL"),
     ],
 )
 def test_server_that_cannot_be_found_is_a_usage_mistake(words, command, message):
     with pytest.raises(UsageMistake, match=message):
         take_target(Options(words=words, command=command))
+
+
+@pytest.mark.parametrize(
+    ("url", "transport", "tried"),
+    [
+        ("https://example.com/mcp", None, ("streamable-http", "sse")),
+        ("HTTP://example.com/mcp", "sse", ("sse",)),
+        ("http://[::1]:80/", "streamable-http", ("streamable-http",)),
+        ("wss://example.com/mcp", None, ("websocket",)),
+    ],
+)
+def test_url_says_how_to_speak(url, transport, tried):
+    options = Options(
+        words=(url, "order"), command=None, headers={"X-Key": "SECRET"}, transport=transport
+    )
+    target, words = take_target(options)
+    assert target == Url(url, {"X-Key": "SECRET"}, tried)
+    assert words == ["order"]
+    assert "SECRET" not in repr(target) + repr(options)
+
+
+def test_uri_of_a_resource_is_no_server_behind_a_command():
+    target, words = take_target(Options(words=("http://x/y",), command=("python",)))
+    assert target.command == "python"
+    assert words == ["http://x/y"]
+
+
+def test_headers_are_read_in_order():
+    assert read_headers(["A: 1", "B:x: y ", "A:2"]) == {"A": "2", "B": "x: y"}
+    assert read_headers(None) == {}
 
 
 def test_variables_are_read_in_order():

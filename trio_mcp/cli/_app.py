@@ -16,6 +16,7 @@ import typer
 from trio_mcp.cli._clean import one_line
 from trio_mcp.cli._mistakes import INTERRUPTED, Failure
 from trio_mcp.cli._options import Json, Options, Plain, takes_options
+from trio_mcp.cli._run_options import takes_run_options
 from trio_mcp.cli._streams import say, say_interrupted, stdout_for_results
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="trio-mcp",
     help="Run, look at and use MCP servers.",
-    epilog="A server is a file (server.py, server.py:object), or a command after --: "
+    epilog="A server is a file (server.py, server.py:object), a URL, or a command after --: "
     "trio-mcp list -- python server.py",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -33,7 +34,8 @@ app = typer.Typer(
 )
 
 Server: TypeAlias = Annotated[
-    list[str] | None, typer.Argument(metavar="SERVER", help="server.py[:object], or -- COMMAND …")
+    list[str] | None,
+    typer.Argument(metavar="SERVER", help="server.py[:object], a URL, or -- COMMAND …"),
 ]
 ServerAndUri: TypeAlias = Annotated[
     list[str] | None, typer.Argument(metavar="[SERVER] URI", help="The server, and what to read.")
@@ -119,14 +121,20 @@ def demo(json: Json = False, plain: Plain = False) -> Work:
 
 
 @app.command()
+@takes_run_options
 def run(
     target: Annotated[str, typer.Argument(metavar="FILE[:OBJECT]", help="A Python file.")],
     transport: Annotated[
-        str, typer.Option("--transport", "-t", metavar="KIND", help="stdio.")
+        str,
+        typer.Option(
+            "--transport", "-t", metavar="KIND", help="stdio, streamable-http, sse or websocket."
+        ),
     ] = "stdio",
+    *,
+    given: dict[str, str | bool],
 ) -> Work:
     """Serve the server of a file: OBJECT, or what is called mcp, server or app there."""
-    return _later("_serve", "serve_file", target, transport)
+    return _later("_serve", "serve_file", target, transport, given)
 
 
 @app.command("list")

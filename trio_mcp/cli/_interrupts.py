@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def run_until_interrupted(
-    action: Callable[[], Awaitable[int]], *, tells_sigterm: bool = True
+    action: Callable[[], Awaitable[int]],
+    *,
+    tells_sigterm: bool = True,
+    stop: Callable[[], bool] = lambda: False,
 ) -> int:
     """Run Trio until the action returns its status, or until Ctrl-C or SIGTERM.
 
@@ -24,6 +27,7 @@ def run_until_interrupted(
       action: What to do.
       tells_sigterm: Whether SIGTERM says so, too. It is how a client ends a server whose
           stderr may be its own: for the person in front of it, that is no second event.
+      stop: As for `run_until_signal`.
 
     Returns:
       The action's status, or 128 and the number of the signal.
@@ -35,7 +39,7 @@ def run_until_interrupted(
             say_interrupted()
 
     signals = (signal.SIGINT, signal.SIGTERM)
-    ended = run_until_signal(action, signals=signals, on_signal=tell)
+    ended = run_until_signal(action, signals=signals, on_signal=tell, stop=stop)
     if ended.number is not None:
         return 128 + ended.number
     assert ended.value is not None

@@ -7,6 +7,7 @@ a command.
 from __future__ import annotations
 
 import inspect
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, TypeAlias, TypeVar
 
 import attrs
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# A token of RFC 9110, section 5.6.2.
 
 Json: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON document, for programs.")
@@ -39,6 +43,19 @@ Env: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--env", "-e", metavar="KEY=VALUE", help="A variable for the server; repeatable."
+    ),
+]
+Header: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--header", "-H", metavar="NAME: VALUE", help="A header for a URL; repeatable."),
+]
+Transport: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--transport",
+        "-t",
+        metavar="KIND",
+        help="How to speak to a URL: streamable-http or sse, if it shall not be found out.",
     ),
 ]
 Cwd: TypeAlias = Annotated[
@@ -63,6 +80,8 @@ class Options:
     timeout: float | None = None
     env: dict[str, str] = attrs.field(factory=dict[str, str])
     cwd: str | None = None
+    headers: dict[str, str] = attrs.field(factory=dict[str, str], repr=False)
+    transport: str | None = None
 
 
 def read_options(
@@ -76,11 +95,13 @@ def read_options(
     timeout: Timeout = None,
     env: Env = None,
     cwd: Cwd = None,
+    header: Header = None,
+    transport: Transport = None,
 ) -> Options:
     """Put together what a command was told.
 
     Raises:
-      UsageMistake: if one of the variables for the server is none.
+      UsageMistake: if one of the variables or headers for the server is none.
 
     """
     return Options(
@@ -93,6 +114,8 @@ def read_options(
         timeout=timeout,
         env=read_env(env),
         cwd=cwd,
+        headers=read_headers(header),
+        transport=transport,
     )
 
 
@@ -142,3 +165,20 @@ def read_env(pairs: Sequence[str] | None) -> dict[str, str]:
             raise UsageMistake(f"-e takes KEY=VALUE, not {pair!r}")
         env[name] = value
     return env
+
+
+def read_headers(lines: Sequence[str] | None) -> dict[str, str]:
+    """Read ``NAME: VALUE``; the last of several with one name holds.
+
+    Raises:
+      UsageMistake: if one of them is something else. It is not shown: it may be a secret.
+
+    """
+    headers: dict[str, str] = {}
+    for line in lines or ():
+        name, colon, value = line.partition(":")
+        value = value.strip()
+        if not colon or not _HEADER_NAME.fullmatch(name) or not value.isprintable():
+            raise UsageMistake("--header takes 'NAME: VALUE', of characters that can be printed")
+        headers[name] = value
+    return headers

@@ -1,43 +1,94 @@
-"""``trio-mcp run``: the server of a file, on stdio."""
+"""``trio-mcp run``: the server of a file, on stdio or for many clients."""
 
 from __future__ import annotations
 
 import logging
 import sys
 from contextlib import AsyncExitStack
-from typing import Final
+from typing import TYPE_CHECKING, Any
 
+from trio_mcp._variables import from_environment, options_of
 from trio_mcp.cli._interrupts import run_until_interrupted
 from trio_mcp.cli._load import load_server
 from trio_mcp.cli._mistakes import Failure, UsageMistake
+from trio_mcp.cli._run_options import PATHS, flag_of, read_given, security_of
 from trio_mcp.cli._streams import say
 from trio_mcp.cli._target import split_object
-from trio_mcp.mcpserver import MCPServer
+from trio_mcp.mcpserver import MCPServer, Settings
 from trio_mcp.transports import stdio_server
+from trio_mcp.transports._foreground import (
+    NETWORK_TRANSPORTS,
+    Foreground,
+    check_options,
+    serve_function,
+)
 
-LATER: Final = ("streamable-http", "sse", "websocket")
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trio_mcp.cli._load import AnyServer
+    from trio_mcp.server import Server
 
 
-def serve_file(target: str, transport: str) -> int:
+def serve_file(target: str, transport: str, given: Mapping[str, str | bool]) -> int:
     """Serve the server of ``FILE[:object]`` until its client goes, or until Ctrl-C or SIGTERM.
 
+    Args:
+      target: The file, and what the server is called there.
+      transport: How clients reach it.
+      given: Options of the transport, as they were written.
+
     Raises:
-      UsageMistake: if there is no such server or transport.
-      Failure: if the file cannot be imported, or stdin or stdout is closed.
+      UsageMistake: if there is no such server, transport or option, or an option or a variable
+          of the environment is something else.
+      Failure: if the file cannot be imported, stdin or stdout is closed, or an address cannot
+          be had.
 
     """
-    if transport in LATER:
-        raise UsageMistake(f"the transport {transport} is not available yet; use stdio")
-    if transport != "stdio":
-        raise UsageMistake(f"there is no transport {transport!r}; use stdio")
+    if transport not in {"stdio", *NETWORK_TRANSPORTS}:
+        known = ", ".join(("stdio", *NETWORK_TRANSPORTS))
+        raise UsageMistake(f"there is no transport {transport!r}; there are {known}")
+    for name in given if transport == "stdio" else ():
+        raise UsageMistake(f"the transport stdio has no option {flag_of(name)}")
+    options = _read_options(transport, given)
+    settings = _read_settings()
     server = load_server(*split_object(target))
-    level = server.settings.log_level if isinstance(server, MCPServer) else "INFO"
+    lowlevel = server.lowlevel_server if isinstance(server, MCPServer) else server
+    level = server.settings.log_level if isinstance(server, MCPServer) else settings.log_level
     # Does nothing where the file has set up its own.
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
-    lowlevel = server.lowlevel_server if isinstance(server, MCPServer) else server
+    if transport == "stdio":
+        return _serve_stdio(lowlevel)
+    return _serve_network(server, lowlevel.name, transport, options)
+
+
+def _read_options(transport: str, given: Mapping[str, str | bool]) -> dict[str, Any]:
+    values = read_given(given)
+    if "path" in values:
+        values[PATHS[transport]] = values.pop("path")
+    security = security_of(values)
+    if security is not None:
+        values["transport_security"] = security
+    if transport != "stdio":
+        try:
+            check_options(transport, values)
+        except (TypeError, ValueError) as exc:
+            raise UsageMistake(str(exc)) from exc
+    return values
+
+
+def _read_settings() -> Settings[Any]:
+    # Before the file is imported, where the same mistake would end in a traceback.
+    try:
+        return Settings(**from_environment(options_of(Settings).values()))
+    except ValueError as exc:
+        raise UsageMistake(str(exc)) from exc
+
+
+def _serve_stdio(server: Server[Any]) -> int:
     if sys.__stdin__ is not None and sys.__stdin__.isatty():
         hint = "this terminal is its client: one JSON-RPC message a line, Ctrl-D ends"
-        say(f"{lowlevel.name}: {hint}")
+        say(f"{server.name}: {hint}")
 
     async def serve() -> int:
         async with AsyncExitStack() as stack:
@@ -45,7 +96,24 @@ def serve_file(target: str, transport: str) -> int:
                 channel = await stack.enter_async_context(stdio_server())
             except OSError as exc:
                 raise Failure(exc.strerror) from exc
-            await lowlevel.run(channel)
+            await server.run(channel)
         return 0
 
     return run_until_interrupted(serve, tells_sigterm=False)
+
+
+def _serve_network(server: AnyServer, name: str, transport: str, options: dict[str, Any]) -> int:
+    from trio_mcp.transports.http._listeners import (  # noqa: PLC0415 - not for stdio
+        CannotServe,
+    )
+
+    foreground = Foreground(name)
+
+    async def serve() -> int:
+        try:
+            await serve_function(transport)(server, task_status=foreground, **options)
+        except CannotServe as exc:
+            raise Failure(exc.strerror) from exc
+        return 0
+
+    return run_until_interrupted(serve, tells_sigterm=False, stop=foreground.stop)

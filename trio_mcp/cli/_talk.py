@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from trio_mcp.cli._options import Options
+    from trio_mcp.cli._target import Target
     from trio_mcp.client import Client
-    from trio_mcp.transports import StdioServerParameters
     from trio_mcp.types._base import JsonObject
 
     Talk: TypeAlias = Callable[[Client, Printer], Awaitable[int]]
@@ -130,7 +130,7 @@ async def _prompt(name: str, arguments: dict[str, str], client: Client, printer:
 # What they share
 
 
-def _connected(target: StdioServerParameters, options: Options, talk: Talk) -> int:
+def _connected(target: Target, options: Options, talk: Talk) -> int:
     printer = Printer(json=options.json, plain=options.plain)
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
 
@@ -167,7 +167,7 @@ def _error_to_json(exc: MCPError | Failure) -> JsonObject:
     return error
 
 
-def _only_target(options: Options, command: str) -> StdioServerParameters:
+def _only_target(options: Options, command: str) -> Target:
     target, words = take_target(options)
     _expect(words, f"{command} takes a server and nothing else", most=0)
     return target

@@ -1,11 +1,14 @@
-"""Which server a command talks to: a Python file, or a command after ``--``."""
+"""Which server a command talks to: a Python file, a URL, or a command after ``--``."""
 
 from __future__ import annotations
 
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import urlsplit
+
+import attrs
 
 from trio_mcp.cli._mistakes import UsageMistake
 from trio_mcp.transports import StdioServerParameters
@@ -17,6 +20,31 @@ _OBJECT: Final = re.compile(r"(?P<file>.+):(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
+_HTTP: Final = ("streamable-http", "sse")
+
+_TRANSPORTS: Final = {"http": _HTTP, "https": _HTTP, "ws": ("websocket",), "wss": ("websocket",)}
+# By the scheme of a URL, in the order in which they are tried.
+
+
+@attrs.frozen
+class Url:
+    """A server that is reached by its URL.
+
+    Attributes:
+      url: The URL.
+      headers: What each request carries.
+      transports: How to speak to it; each is tried where the one before is refused.
+
+    """
+
+    url: str
+    headers: dict[str, str] = attrs.field(repr=False)
+    transports: tuple[str, ...]
+
+
+Target: TypeAlias = StdioServerParameters | Url
+
+
 def split_object(word: str) -> tuple[str, str | None]:
     """Split ``FILE:object``; a drive letter is no file."""
     match = _OBJECT.fullmatch(word)
@@ -25,14 +53,19 @@ def split_object(word: str) -> tuple[str, str | None]:
     return match["file"], match["name"]
 
 
-def take_target(options: Options) -> tuple[StdioServerParameters, list[str]]:
-    """Tell how to start the server, and which words are left for the command.
+def take_target(options: Options) -> tuple[Target, list[str]]:
+    """Tell how to start or reach the server, and which words are left for the command.
 
     Raises:
-      UsageMistake: if no server is named, or there is no such file.
+      UsageMistake: if no server is named, there is no such file, or an option does not go with
+          this kind of server.
 
     """
     words = list(options.words)
+    if options.command is None and words and _URL.match(words[0]):
+        return _read_url(words.pop(0), options), words
+    if options.headers or options.transport is not None:
+        raise UsageMistake("--header and --transport are for servers that are named by a URL")
     if options.command is not None:
         if not options.command:
             raise UsageMistake("there is no command after --")
@@ -40,7 +73,9 @@ def take_target(options: Options) -> tuple[StdioServerParameters, list[str]]:
     elif words:
         command, *arguments = _command_for_file(words.pop(0))
     else:
-        raise UsageMistake("name a server: server.py, or -- and the command that starts it")
+        raise UsageMistake(
+            "name a server: server.py, its URL, or -- and the command that starts it"
+        )
     try:
         parameters = StdioServerParameters(
             command=command, args=arguments, env=options.env, cwd=options.cwd
@@ -50,10 +85,24 @@ def take_target(options: Options) -> tuple[StdioServerParameters, list[str]]:
     return parameters, words
 
 
+def _read_url(url: str, options: Options) -> Url:
+    parts = urlsplit(url)
+    known = _TRANSPORTS.get(parts.scheme, ())
+    if not known or not parts.hostname:
+        raise UsageMistake(f"{url} is not the URL of a server: http://host/path, https://… or ws…")
+    if options.env or options.cwd is not None:
+        raise UsageMistake("--env and --cwd are for servers that are started here, not for a URL")
+    if options.transport is None:
+        return Url(url, options.headers, known)
+    if options.transport not in known:
+        raise UsageMistake(
+            f"{parts.scheme}:// goes with {' or '.join(known)}, not with {options.transport!r}"
+        )
+    return Url(url, options.headers, (options.transport,))
+
+
 def _command_for_file(word: str) -> list[str]:
     name, found_object = split_object(word)
-    if _URL.match(word):
-        raise UsageMistake(f"{word} is a URL, and servers on HTTP cannot be reached yet")
     if not name.endswith(".py"):
         raise UsageMistake(f"{word!r} is no Python file; a command goes after --: -- {word} …")
     file = Path(name).absolute()  # the server may have another working directory

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, cast, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast, final
 
 import trio
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from .http._serve_http import HttpTransport
 
@@ -47,7 +47,7 @@ class Foreground(trio.TaskStatus[Serving]):
         """Say where it serves, in a line on stderr."""
         assert value is not None
         self._serving = value
-        _say(f"{self._name}: serving at {' and '.join(value.urls)} (Ctrl-C ends)")
+        announce(self._name, value.urls)
 
     def stop(self) -> bool:
         """Have it stop, if it serves already."""
@@ -57,23 +57,40 @@ class Foreground(trio.TaskStatus[Serving]):
         return True
 
 
+def check_options(transport: str, options: Mapping[str, Any]) -> None:
+    """Check options, and what the environment says of the others, before there is a server.
+
+    Raises:
+      TypeError, ValueError: if one is something else, or is none of the transport.
+
+    """
+    if transport == "websocket":
+        from .websocket import _options as websocket  # noqa: PLC0415 - loads on first use
+
+        websocket.read_options(options)
+    else:
+        from .http._serve_http import read_options  # noqa: PLC0415 - loads on first use
+
+        read_options(cast("HttpTransport", transport), options)
+
+
 def serve_function(transport: str) -> Callable[..., Awaitable[None]]:
     """Give the function that serves a server over a network transport.
 
     It is called with the server, ``task_status`` and the options of the transport.
-
-    Raises:
-      ValueError: if there is none.
-
     """
-    if transport in {"streamable-http", "sse"}:
-        from .http._serve_http import serve_http  # noqa: PLC0415 - loads on first use
+    if transport == "websocket":
+        from .websocket._serve import serve_websocket  # noqa: PLC0415 - loads on first use
 
-        return partial(serve_http, transport=cast("HttpTransport", transport))
-    raise ValueError(f"The transport {transport!r} is not served by this version")
+        return serve_websocket
+    from .http._serve_http import serve_http  # noqa: PLC0415 - as above
+
+    return partial(serve_http, transport=cast("HttpTransport", transport))
 
 
-def _say(line: str) -> None:
+def announce(name: str, urls: Iterable[str], how: str = "") -> None:
+    """Say where a server of this name serves, and how, in a line on stderr."""
+    line = f"{name}: serving at {' and '.join(urls)}{how} (Ctrl-C ends)"
     # A program may have been started without a stderr, or with one that takes nothing.
     if sys.stderr is not None:
         with suppress(OSError, ValueError):

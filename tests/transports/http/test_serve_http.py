@@ -427,7 +427,7 @@ async def lost(client: Any) -> None:
         ({"max_sessions": 0}, ValueError, "max_sessions: expected a whole number of at least 1"),
         ({"http2": True}, ValueError, "need TLS"),
         ({"certfile": 5}, TypeError, "certfile: expected a path, got int"),
-        ({"streamable_http_path": 5}, TypeError, "path: expected str, got int"),
+        ({"streamable_http_path": 5}, TypeError, "streamable_http_path: expected str, got int"),
         ({"body_timeout": "1"}, TypeError, "body_timeout: expected a number above 0, got str"),
     ],
 )
@@ -453,7 +453,7 @@ async def test_an_address_that_is_taken_is_named() -> None:
 
 async def test_files_for_tls_that_cannot_be_read_are_named(tmp_path: Any) -> None:
     gone = tmp_path / "gone.pem"
-    with pytest.raises(FileNotFoundError, match=r"gone\.pem"):
+    with pytest.raises(OSError, match=r"gone\.pem"):
         await serve_http(make_server(), certfile=gone)
     (tmp_path / "wrong.pem").write_text(json.dumps("no certificate"))
     with pytest.raises(OSError, match=r"wrong\.pem"):

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 BACKLOG: Final = 1_024
 
 
+class CannotServe(OSError):
+    """An address cannot be had, or files cannot be read; `strerror` says which and why."""
+
+
 async def open_listeners(binds: Sequence[str]) -> list[trio.SocketListener]:
     """Listen on addresses: ``host:port``, ``[::1]:port`` or ``unix:/path``.
 
@@ -46,7 +50,7 @@ async def _listen_on(bind: str) -> list[trio.SocketListener]:
     except OSError as exc:
         # What the system says does not name the address.
         why = exc.strerror or str(exc)
-        raise OSError(exc.errno, f"cannot listen on {bind}: {why}") from exc
+        raise CannotServe(exc.errno, f"cannot listen on {bind}: {why}") from exc
 
 
 def url_of(listener: trio.SocketListener, scheme: str) -> str:
@@ -114,6 +118,6 @@ def tls_context(
         # Neither the system nor OpenSSL names the files.
         files = os.fspath(certfile) if keyfile is None else f"{certfile} and {keyfile}"
         why = f"the files for TLS, {files}, cannot be read: {exc.strerror or exc}"
-        raise type(exc)(exc.errno, why) from exc
+        raise CannotServe(exc.errno, why) from exc
     context.set_alpn_protocols(["h2", "http/1.1"] if http2 else ["http/1.1"])
     return context

@@ -10,7 +10,7 @@ import trio
 from trio_mcp._checks import check_word, wrong_kind
 
 from ._making import LISTENING, SSE, STREAMABLE_HTTP, settle
-from ._options import HttpPaths
+from ._options import HttpOptions, HttpPaths
 from ._serve import HttpServing, serve_http_app
 from ._serve_options import UNIX, ServeOptions
 
@@ -94,14 +94,33 @@ async def serve_http(  # noqa: ASYNC114, ASYNC128 - `serve_http_app` reports tha
     given: dict[str, Any] = {**options}
     given.update({"host": host} if host is not None else {})
     given.update({"port": port} if port is not None else {})
-    names = _OF_ENDPOINTS[transport]
-    settled = settle(f"The transport {transport!r}", {*names, *LISTENING}, given)
-    listen = ServeOptions(**{name: settled[name] for name in LISTENING if name in settled})
-    of_endpoint = {name: settled[name] for name in names if name in settled}
+    listen, of_endpoint = read_options(transport, given)
     app, path = _application(server, transport, {**of_endpoint, "host": listen.most_open_host})
     await serve_http_app(
         app, listen, on_stop=app.session_manager.stop, task_status=_Endpoint(task_status, path)
     )
+
+
+def read_options(
+    transport: HttpTransport, given: Mapping[str, Any]
+) -> tuple[ServeOptions, dict[str, Any]]:
+    """Put together what was given and what the environment says of the rest.
+
+    Returns:
+      How to listen, and the options of the application.
+
+    Raises:
+      TypeError, ValueError: if one is something else, or is none of the transport.
+
+    """
+    names = _OF_ENDPOINTS[transport]
+    settled = settle(f"The transport {transport!r}", {*names, *LISTENING}, given)
+    listen = ServeOptions(**{name: settled[name] for name in LISTENING if name in settled})
+    of_endpoint = {name: settled[name] for name in names if name in settled}
+    for cls in (HttpOptions, HttpPaths):
+        fields = [each.name for each in attrs.fields(cls)]
+        cls(**{name: of_endpoint[name] for name in fields if name in of_endpoint})
+    return listen, of_endpoint
 
 
 def _application(
