@@ -66,7 +66,7 @@ class _Values:
         return f"{self.__class__.__name__}({', '.join(shown)})"
 
 
-def _values_of(message: _Values) -> tuple[Any, ...]:
+def _values_of(message: Any) -> tuple[Any, ...]:
     return tuple(getattr(message, name) for name in _names_of(message))
 
 
