@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import attrs
 import trio
 
 from trio_mcp import types
@@ -64,7 +63,6 @@ _LISTS: Final = {
 }
 
 
-@attrs.define(eq=False)
 class Client(LivingClient):
     """Talks to one server, inside ``async with``.
 
@@ -104,6 +102,8 @@ class Client(LivingClient):
       leaving take as long as the escalation of `stdio_client`.
 
     """
+
+    __slots__ = ()
 
     # Tools
 
