@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, Final
 
-from trio_mcp._variables import from_environment, options_of
+from trio_mcp._variables import options_of
+from trio_mcp.transports._settling import SECURITY, settle_options
 
 from ._app import HttpApp, SseApp
 from ._options import HttpOptions, HttpPaths, TransportSecuritySettings
@@ -18,12 +18,8 @@ if TYPE_CHECKING:
     from trio_mcp._rpc._service import Service
     from trio_mcp._variables import Option
 
-_SECURITY: Final = "transport_security"
-
-_OBJECTS: Final = ("event_store", _SECURITY)
+_OBJECTS: Final = ("event_store", SECURITY)
 # Options that no text can say, though that of security has its parts.
-
-_ADDRESSES: Final = ("host", "port", "binds", "unix_socket")
 
 STREAMABLE_HTTP: Final = (
     "streamable_http_path",
@@ -39,7 +35,7 @@ SSE: Final = (
     "max_sessions",
     "keep_alive_interval",
     "body_timeout",
-    _SECURITY,
+    SECURITY,
 )
 """What can be said of one for HTTP with SSE, beside the host."""
 
@@ -66,23 +62,7 @@ def settle(what: str, names: Iterable[str], given: Mapping[str, Any]) -> dict[st
       ValueError: if a variable has a value that its option cannot have.
 
     """
-    known = tuple(names)
-    for name in given:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"{what} has no option {name!r}{hint}")
-    decided = {*given}
-    if decided.intersection(_ADDRESSES):
-        # Who says where to listen means there, and not elsewhere as well.
-        decided.update(("binds", "unix_socket"))
-    options = [_OPTIONS[name] for name in known if name in _OPTIONS]
-    settled = {**from_environment(options, decided), **given}
-    if settled.get(_SECURITY) is None and _SECURITY in known:
-        told = from_environment(options_of(TransportSecuritySettings).values())
-        if told:
-            settled[_SECURITY] = TransportSecuritySettings(**told)
-    return settled
+    return settle_options(what, names, _OPTIONS, given)
 
 
 def make_http_app(
@@ -115,6 +95,6 @@ def make_sse_app(server: Service, given: Mapping[str, Any], routes: Iterable[Any
 def _http_options(settled: dict[str, Any]) -> HttpOptions:
     host = settled.pop("host", ServeOptions().host)
     _OPTIONS["host"].kind.check("host", host)
-    if settled.get(_SECURITY) is None:
-        settled[_SECURITY] = TransportSecuritySettings.for_host(host)
+    if settled.get(SECURITY) is None:
+        settled[SECURITY] = TransportSecuritySettings.for_host(host)
     return HttpOptions(**settled)

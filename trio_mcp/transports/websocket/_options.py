@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -10,13 +9,13 @@ import attrs
 from trio_mcp._checks import check_kind
 from trio_mcp._variables import (
     TEXT,
-    from_environment,
     number,
     options_of,
     or_none,
     settable,
     whole,
 )
+from trio_mcp.transports._settling import SECURITY, settle_options
 from trio_mcp.transports.http._options import TransportSecuritySettings
 from trio_mcp.transports.http._serve_options import ServeOptions
 
@@ -29,9 +28,6 @@ from ._defaults import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_SECURITY: Final = "transport_security"
-_ADDRESSES: Final = frozenset({"host", "port", "binds", "unix_socket"})
 
 
 @attrs.frozen(kw_only=True)
@@ -58,7 +54,7 @@ class WebSocketOptions:
 
     def __attrs_post_init__(self) -> None:
         if self.transport_security is not None:
-            check_kind(_SECURITY, self.transport_security, TransportSecuritySettings)
+            check_kind(SECURITY, self.transport_security, TransportSecuritySettings)
 
 
 LISTENING: Final = (
@@ -76,6 +72,9 @@ LISTENING: Final = (
 )
 """The options of `ServeOptions` that mean something here."""
 
+_OWN: Final = options_of(WebSocketOptions)
+_OPTIONS: Final = {**options_of(ServeOptions), **_OWN}
+
 
 def read_options(given: Mapping[str, Any]) -> tuple[ServeOptions, WebSocketOptions]:
     """Put together what was given and what the environment says of the rest.
@@ -85,26 +84,10 @@ def read_options(given: Mapping[str, Any]) -> tuple[ServeOptions, WebSocketOptio
       TypeError, ValueError: if one has a value that it cannot have, or a variable has.
 
     """
-    declared = {
-        **{name: options_of(ServeOptions)[name] for name in LISTENING},
-        **options_of(WebSocketOptions),
-    }
-    for name in given:
-        if name not in declared and name != _SECURITY:
-            close = difflib.get_close_matches(name, declared, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"The transport 'websocket' has no option {name!r}{hint}")
-    decided = {*given}
-    if _ADDRESSES & decided:
-        # Who says where to listen means there, and not elsewhere as well.
-        decided.update(("binds", "unix_socket"))
-    settled = {**from_environment(declared.values(), decided), **given}
+    settled = settle_options(
+        "The transport 'websocket'", (*LISTENING, *_OWN, SECURITY), _OPTIONS, given
+    )
     listening = ServeOptions(**{name: settled.pop(name) for name in LISTENING if name in settled})
-    if settled.get(_SECURITY) is None:
-        told = from_environment(options_of(TransportSecuritySettings).values())
-        settled[_SECURITY] = (
-            TransportSecuritySettings(**told)
-            if told
-            else TransportSecuritySettings.for_host(listening.most_open_host)
-        )
+    if settled.get(SECURITY) is None:
+        settled[SECURITY] = TransportSecuritySettings.for_host(listening.most_open_host)
     return listening, WebSocketOptions(**settled)
