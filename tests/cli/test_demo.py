@@ -5,27 +5,33 @@ from __future__ import annotations
 import re
 
 import pytest
+import trio
 
 from trio_mcp.cli import _demo_roads, main
 from trio_mcp.cli._demo import SCENES, ask_for_proof
+from trio_mcp.cli._demo_crowd import at_once, serve_a_crowd
 from trio_mcp.cli._demo_roads import is_running
-from trio_mcp.cli._demo_screen import Step
+from trio_mcp.cli._demo_screen import Step, screen_for
 from trio_mcp.cli._demo_server import mcp as kitchen
 from trio_mcp.cli._mistakes import Failure
+from trio_mcp.cli._printer import Printer
 from trio_mcp.client import Client
 from trio_mcp.mcpserver import MCPServer
 
 STEPS = ["start", "discover", *(name for name, _ in SCENES), "end"]
+CROWD_STEPS = ["serve", "connect", "calls", "cancel", "proof", "stop", "end"]
 
 
 def check_story(lines: list[str]) -> None:
     """Each step is there, with its time and what it is about."""
-    texts: dict[str, str] = {}
+    steps: list[tuple[str, str]] = []
     for line in lines:
         match = re.match(r"(?:ok|✓)\s+(\w+)\s+\d+ ms  (.*)", line)
         if match:
-            texts[match[1]] = match[2]
-    assert list(texts) == STEPS
+            steps.append((match[1], match[2]))
+    assert [name for name, _ in steps] == STEPS + CROWD_STEPS
+    check_crowd(dict(steps[len(STEPS) :]))
+    texts = dict(steps[: len(STEPS)])
     assert re.search(r"kitchen .* speaks 2026-07-28: tools, resources, prompts", texts["discover"])
     assert "flour 240 g" in texts["call"]
     assert "bread, pancakes, soup" in texts["read"]
@@ -40,20 +46,35 @@ def check_story(lines: list[str]) -> None:
     assert not is_running(int(pid[1]))
 
 
+def check_crowd(texts: dict[str, str]) -> None:
+    assert re.fullmatch(r"one server at http://127\.0\.0\.1:\d+/mcp", texts["serve"])
+    assert texts["connect"] == "20 clients, who speak 2026-07-28"
+    assert "80/80" in texts["calls"]
+    assert "cancelled; 19 others were answered" in texts["cancel"]
+    proof = re.search(r"soup: cancelled after (\d\.\d\d) s; nothing is cooking", texts["proof"])
+    assert proof is not None
+    assert float(proof[1]) >= 0.15
+    assert "stopped in the middle of a call, which was answered" in texts["stop"]
+    assert "no more calls are taken" in texts["stop"]
+
+
 def test_plain_demo_tells_the_whole_story(cli_process):
     done = cli_process("demo", "--plain")
     assert (done.status, done.err) == (0, "")
     assert "\x1b" not in done.out
     assert "━" not in done.out
     check_story(done.out.splitlines())
-    assert re.search(r"10 steps in \d+\.\d s", done.out)
+    assert re.search(r"17 steps in \d+\.\d s", done.out)
 
 
 def test_demo_as_json_is_one_document(cli):
     done = cli("demo", "--json")
     assert done.status == 0
     assert done.json["ok"] is True
-    assert [step["name"] for step in done.json["steps"]] == STEPS
+    assert [(step["road"], step["name"]) for step in done.json["steps"]] == [
+        *(("stdio", name) for name in STEPS),
+        *(("Streamable HTTP", name) for name in CROWD_STEPS),
+    ]
     assert all(step["ok"] and step["seconds"] >= 0 for step in done.json["steps"])
 
 
@@ -137,6 +158,22 @@ async def test_every_scene_holds_in_memory_and_again():
                 step = Step(name)
                 await scene(client, step)
                 assert step.words
+
+
+async def test_a_crowd_of_which_calls_fail_is_one_failure():
+    async def fail():
+        raise Failure("sold out")
+
+    with pytest.raises(Failure, match="sold out"):
+        await at_once([fail, fail])
+
+
+async def test_a_crowd_leaves_nothing_and_may_come_again():
+    for _ in range(2):
+        screen = screen_for(Printer(json=True))
+        await serve_a_crowd(screen)
+        assert [step.name for step in screen.steps] == CROWD_STEPS
+        assert trio.lowlevel.current_statistics().tasks_living < 5
 
 
 def test_entry_point_returns_the_status(capfd):

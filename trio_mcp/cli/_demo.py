@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
 from trio_mcp.cli._connect import CLIENT_INFO
+from trio_mcp.cli._demo_crowd import ROAD, serve_a_crowd
+from trio_mcp.cli._demo_proof import require, structured
 from trio_mcp.cli._demo_roads import ROADS
 from trio_mcp.cli._demo_screen import screen_for
 from trio_mcp.cli._interrupts import run_until_interrupted
@@ -17,14 +19,12 @@ from trio_mcp.cli._offers import gather_offers
 from trio_mcp.cli._printer import Printer
 from trio_mcp.client import Client
 from trio_mcp.types import TextContent, TextResourceContents
-from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from trio_mcp.cli._demo_roads import Road
     from trio_mcp.cli._demo_screen import Screen, Step
-    from trio_mcp.types import CallToolResult
 
 SIMMER_SECONDS: Final = 0.3
 """How long the long call runs before it is cancelled."""
@@ -40,8 +40,10 @@ def show_demo(json: bool, plain: bool) -> int:
     async def action() -> int:
         with screen:
             for road in ROADS:
-                screen.open_part(road.name)
+                screen.open_part(road.name, "a server and its client")
                 await travel(road, screen)
+            screen.open_part(ROAD, "one server and many clients")
+            await serve_a_crowd(screen)
         return 0
 
     return run_until_interrupted(action)
@@ -169,17 +171,3 @@ SCENES: Final[tuple[tuple[str, Callable[[Client, Step], Awaitable[None]]], ...]]
     ("cancel", cancel_a_call),
     ("proof", ask_for_proof),
 )
-
-
-def structured(result: CallToolResult) -> dict[str, Any]:
-    """Return the structured content of a tool that succeeded."""
-    content: Any = result.structured_content
-    if result.is_error or not is_object(content):
-        raise Failure(f"the tool failed: {result.content}")
-    return content
-
-
-def require(held: object, otherwise: str) -> None:
-    """Fail the step if something does not hold."""
-    if not held:
-        raise Failure(otherwise)

@@ -34,8 +34,9 @@ REFRESH_PER_SECOND: Final = 20
 class Step:
     """One step: what it says, and how far it is."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, road: str = "") -> None:
         self.name: Final = name
+        self.road: Final = road
         self.words: Final[list[str]] = []
         self.done: float | None = None
         self.total: float | None = None
@@ -64,6 +65,7 @@ class Step:
     def to_json(self) -> JsonObject:
         """Describe it for programs."""
         return {
+            "road": self.road,
             "name": self.name,
             "ok": not self.failed,
             "seconds": round(self.seconds, 4),
@@ -80,6 +82,7 @@ class Screen:
     def __init__(self, printer: Printer) -> None:
         self.printer: Final = printer
         self.steps: Final[list[Step]] = []
+        self._road = ""
         self._began = time.perf_counter()
 
     def __enter__(self) -> Self:
@@ -94,20 +97,23 @@ class Screen:
     ) -> None:
         self.close(exc, time.perf_counter() - self._began)
 
-    def open_part(self, road: str) -> None:
-        """Begin with another road to the server."""
-        self.printer.show(
-            Text.assemble(
-                ("trio_mcp", "bold"),
-                f" {__version__}",
-                (f" · a server and its client, over {road}\n", "dim"),
-            )
+    def open_part(self, road: str, who: str) -> None:
+        """Begin with another road to the server, and say who will be on it."""
+        self._show_part(f"{who}, over {road}")
+        self._road = road
+
+    def _show_part(self, what: str) -> None:
+        name = (
+            Text("\n")  # another part of the same
+            if self._road
+            else Text.assemble(("trio_mcp", "bold"), f" {__version__} · ")
         )
+        self.printer.show(Text.assemble(name, (f"{what}\n", "dim")))
 
     @contextmanager
     def step(self, name: str) -> Generator[Step, None, None]:
         """Show a step: that it runs, and how it went. One that is interrupted says nothing."""
-        step = Step(name)
+        step = Step(name, self._road)
         self.steps.append(step)
         try:
             with self.running(step):
@@ -169,8 +175,8 @@ class MovingScreen(Screen):
 class JsonScreen(Screen):
     """Shows one JSON document at the end."""
 
-    def open_part(self, road: str) -> None:
-        """See `Screen.open_part`."""
+    def _show_part(self, what: str) -> None:
+        pass
 
     def show(self, step: Step) -> None:
         """See `Screen.show`."""

@@ -126,7 +126,7 @@ async def test_http2_is_offered_when_asked_for(tmp_path):
 
 async def test_wrong_password_is_an_error_and_no_question_at_the_terminal(tmp_path):
     files = make_certificate(tmp_path, "right")
-    with pytest.raises(OSError, match="cert.pem and .*key.pem, cannot be read"):
+    with pytest.raises(OSError, match=r"cert\.pem and .*key\.pem, cannot be read"):
         await serve_http_app(App(), ServeOptions(**files, port=0))
 
 
