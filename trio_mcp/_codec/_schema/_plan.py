@@ -51,7 +51,7 @@ _DEFINITIONS: Final = ("$defs", "definitions")
 # most one repetition of variable length, and that only where the match can begin at one place.
 _CLASS: Final = r"\[(?:a-z|A-Z|0-9|a-f|A-F|[A-Za-z0-9_ ])+-?\]"
 _ATOMS: Final = rf"(?:[A-Za-z0-9 _:/@,#=~!-]|\\[.\-/]|{_CLASS}(?:\{{\d{{1,3}}\}})?)*"
-_SIMPLE_PATTERN: Final = re.compile(
+_SIMPLE_PATTERN: Final = (  # compiled for the first pattern there is
     rf"\^{_ATOMS}(?:{_CLASS}(?:\{{(\d{{1,3}}),(\d{{0,3}})\}}|[+*?]){_ATOMS})?\$?\Z"
     rf"|{_ATOMS}\$?\Z"
 )
@@ -294,7 +294,7 @@ def _const(_: str, value: JsonValue) -> JsonValue:
 def _pattern(_: str, value: JsonValue) -> str:
     if not isinstance(value, str) or len(value) > _MAX_PATTERN_LENGTH:
         raise _NotFast("a long pattern")
-    match = _SIMPLE_PATTERN.match(value)
+    match = re.match(_SIMPLE_PATTERN, value)
     if match is None or (match[2] and int(match[1]) > int(match[2])):
         raise _NotFast("a pattern that is not simple")
     return value
