@@ -59,7 +59,7 @@ mcp.run("websocket")
 async def running(*command: str, **env: str) -> AsyncGenerator[Program, None]:
     with program(*command, MCP_PORT="0", **env) as server:
         line = await server.wait_for("serving at")
-        found = re.search(r"serving at (ws://\S+) \(Ctrl-C ends\)", line)
+        found = re.search(r"serving at (\S+) \(Ctrl-C ends\)", line)
         assert found is not None, line
         server.url = found[1]
         yield server
@@ -114,6 +114,14 @@ async def test_it_loads_nothing_that_serves_http():
         assert "trio_websocket" in modules
         heavy = {"hypercorn", "httpx", "h2", "trio_mcp.client", "trio_mcp.transports.http._app"}
         assert modules & heavy == set()
+
+
+async def test_a_server_over_http_loads_nothing_of_it():
+    program_of_http = SLOW.replace('"websocket"', '"streamable-http"')
+    async with running("-c", program_of_http) as server, Client(server.url) as client:
+        result = await client.call_tool("loaded", {})
+        assert result.structured_content is not None
+        assert [each for each in result.structured_content["result"] if "websocket" in each] == []
 
 
 async def test_units_are_converted_as_over_every_other_transport():
