@@ -253,12 +253,9 @@ async def test_a_bus_that_fails_harms_nobody(autojump_clock, caplog):
 
 @both_eras
 @pytest.mark.req("R-597")
-async def test_changes_are_announced_for_what_is_registered(autojump_clock, mode):
-    server = MCPServer("x")
-    async with Client(server, mode=mode) as client:
-        capabilities = client.server_capabilities
-        assert (capabilities.tools, capabilities.prompts, capabilities.resources) == (None,) * 3
-    async with Client(make_server(), mode=mode) as client:
+@pytest.mark.parametrize("empty", [True, False])
+async def test_changes_of_every_list_are_announced(autojump_clock, mode, empty):
+    async with Client(MCPServer("x") if empty else make_server(), mode=mode) as client:
         capabilities = client.server_capabilities
         assert capabilities.tools.list_changed is True
         assert capabilities.prompts.list_changed is True
@@ -268,13 +265,23 @@ async def test_changes_are_announced_for_what_is_registered(autojump_clock, mode
 
 async def test_a_session_is_not_told_what_it_was_not_announced(autojump_clock):
     server = MCPServer("x")
-    server.prompt("first")(lambda: "x")
+    server.lowlevel_server.remove_request_handler("tools/list")
     async with hearing(server) as (client, heard):
         server.add_tool(numbered(1), name="x")
         server.prompt("second")(lambda: "x")
         await trio.sleep(1)
         assert heard == [PROMPTS]
         assert client.server_capabilities.tools is None
+
+
+async def test_the_first_entries_of_lists_are_told(autojump_clock):
+    server = MCPServer("x")
+    async with hearing(server) as (client, heard):
+        assert (await client.list_tools()).tools == []
+        server.add_tool(numbered(1), name="x")
+        await trio.sleep(1)
+        assert heard == [TOOLS]
+        assert [each.name for each in (await client.list_tools()).tools] == ["x"]
 
 
 async def test_a_session_is_told_nothing_before_it_is_ready(autojump_clock):

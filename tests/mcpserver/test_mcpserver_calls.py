@@ -423,25 +423,23 @@ def completing_server() -> tuple[MCPServer, list[str]]:
 
 @pytest.mark.req("R-266", "R-283", "R-321")
 @both_eras
-async def test_only_what_is_there_is_announced(mode: str) -> None:
+async def test_lists_are_announced_also_while_they_are_empty(mode: str) -> None:
     mcp = MCPServer()
     async with Client(mcp, mode=mode) as client:
         empty = client.server_capabilities
-        assert (await error_of(client.session.list_tools())).code == METHOD_NOT_FOUND
-    assert (empty.tools, empty.resources, empty.prompts) == (None, None, None)
+        assert (await client.session.list_tools()).tools == []
+        reference = PromptReference(name="p")
+        argument = {"name": "a", "value": ""}
+        refused = await error_of(client.session.complete(reference, argument))
+        assert refused.code == METHOD_NOT_FOUND
+    assert None not in (empty.tools, empty.resources, empty.prompts)
     assert (empty.completions, empty.logging) == (None, None)
-
-    mcp.add_resource(TextResource(uri="a://b", text=""))
 
     @mcp.prompt()
     def with_log(ctx: Context) -> str: ...
 
     async with Client(mcp, mode=mode) as client:
-        some = client.server_capabilities
-    assert some.tools is None
-    assert some.resources is not None
-    assert some.prompts is not None
-    assert some.logging is not None
+        assert client.server_capabilities.logging is not None
 
 
 @pytest.mark.req("R-267", "R-284")

@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 import trio
 
-from trio_mcp.client import Client
+from trio_mcp.client import CacheMode, Client
 from trio_mcp.errors import MCPError, RequestTimeout, ToolError
-from trio_mcp.mcpserver import MCPServer, Message
+from trio_mcp.mcpserver import MCPServer, Message, TextResource
 from trio_mcp.server import Server
 from trio_mcp.types import (
     BlobResourceContents,
     CallToolResult,
     EmbeddedResource,
+    ListToolsResult,
+    PromptReference,
     TextContent,
     TextResourceContents,
 )
@@ -65,17 +67,24 @@ async def test_who_the_server_says_it_is_changes_nothing() -> None:
 
 @both_eras
 @pytest.mark.req("R-234", "R-235", "R-266", "R-283")
-async def test_capabilities_follow_what_there_is_and_a_list_may_become_empty(mode: str) -> None:
+async def test_a_list_may_be_empty_at_first_and_become_so_again(mode: str) -> None:
     mcp = MCPServer()
     async with Client(mcp, mode=mode) as client:
         said = client.server_capabilities
-        assert (said.tools, said.resources, said.prompts) == (None, None, None)
-    mcp.add_tool(lambda: 0, "zero")
-    async with Client(mcp, mode=mode) as client:
-        assert client.server_capabilities.tools is not None
-        assert names((await client.list_tools()).tools) == ["zero"]
+        for each in (said.tools, said.resources, said.prompts):
+            assert each is not None
+            assert each.list_changed is True
+        assert (await client.list_tools()).tools == []
+        mcp.add_tool(lambda: 0, "zero")
+        mcp.add_resource(TextResource(uri="a://b", name="b", text="c"))
+        mcp.prompt("hello")(lambda: "Hi")
+        refresh: CacheMode = "refresh"
+        assert names((await client.list_tools(cache_mode=refresh)).tools) == ["zero"]
+        assert names((await client.list_resources(cache_mode=refresh)).resources) == ["b"]
+        assert names((await client.list_prompts(cache_mode=refresh)).prompts) == ["hello"]
+        assert (await client.call_tool("zero")).content == [TextContent(text="0")]
         mcp.remove_tool("zero")
-        assert (await client.list_tools(cache_mode="refresh")).tools == []
+        assert (await client.list_tools(cache_mode=refresh)).tools == []
 
 
 @both_eras
@@ -125,12 +134,19 @@ async def test_lists_of_prompts_come_in_pages_and_are_gone_through(mode: str) ->
 @both_eras
 @pytest.mark.req("R-293")
 async def test_what_is_not_announced_is_not_served(mode: str) -> None:
-    mcp = MCPServer()
-    mcp.add_tool(lambda: 0, "zero")
-    async with Client(mcp, mode=mode) as client:
+    async def list_tools(ctx: Any, params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[])
+
+    async with Client(Server("bare", on_list_tools=list_tools), mode=mode) as client:
         assert client.server_capabilities.prompts is None
         with pytest.raises(MCPError) as caught:
             await client.get_prompt("hello")
+        assert caught.value.code == -32601
+    async with Client(MCPServer(), mode=mode) as client:
+        assert client.server_capabilities.completions is None
+        reference = PromptReference(name="hello")
+        with pytest.raises(MCPError) as caught:
+            await client.complete(reference, {"name": "a", "value": ""})
         assert caught.value.code == -32601
 
 

@@ -68,6 +68,7 @@ def test_initialization_options(options: dict[str, Any], message: str) -> None:
         (("a/b", dict, 5), "handler: expected a function, got int"),
         (("a/b", 5, handler), "params_type: expected a wire type, a pydantic model or dict, got"),
         (("a/b", list, handler), "params_type: expected a wire type, a pydantic model or dict"),
+        (("a/b", "NoSuchType", handler), "params_type: expected a wire type, a pydantic model"),
     ],
 )
 def test_handlers(arguments: Any, message: str) -> None:

@@ -31,6 +31,7 @@ from trio_mcp.types import (
     JSONRPCRequest,
     ListPromptsResult,
     ListToolsResult,
+    PaginatedRequestParams,
     ReadResourceResult,
     RootsCapability,
     SetLevelRequestParams,
@@ -90,8 +91,6 @@ async def test_a_handler_added_while_it_runs_is_served(autojump_clock, mode):
         with pytest.raises(MCPError) as caught:
             await session.list_prompts()
         assert caught.value.code == -32601
-        from trio_mcp.types import PaginatedRequestParams
-
         server.add_request_handler("prompts/list", PaginatedRequestParams, list_prompts)
         assert (await session.list_prompts()).prompts == []
         server.remove_request_handler("prompts/list")
@@ -128,6 +127,23 @@ async def test_the_handshake_says_who_the_server_is(autojump_clock):
     async with Client(server, mode="2024-11-05") as client:
         assert client.server_info.title is None
         assert client.server_info.extra == {}
+
+
+async def test_a_type_of_params_may_be_named_and_loads_on_first_use(autojump_clock):
+    seen = []
+
+    async def look(ctx, params):
+        seen.append(params)
+        return ListPromptsResult(prompts=[])
+
+    server = Server("me")
+    server.add_request_handler("prompts/list", "PaginatedRequestParams", look)
+    async with Client(server) as client:
+        await client.list_prompts(cursor="a")
+        assert (type(seen[0]), seen[0].cursor) == (PaginatedRequestParams, "a")
+        with pytest.raises(MCPError, match="cursor") as caught:
+            await client.session._require_link().request("prompts/list", {"cursor": 5})
+        assert caught.value.code == -32602
 
 
 @pytest.mark.req("R-056", "R-068", "R-008")

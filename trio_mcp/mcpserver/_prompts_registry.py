@@ -39,10 +39,10 @@ class ServesPrompts(ServingBase[LifespanResultT]):
             on_duplicate=settings.duplicate_policy(warn=settings.warn_on_duplicate_prompts),
             changed=self._prompts_changed,
         )
+        self._serve("prompts/list", "PaginatedRequestParams", self._handle_list_prompts)
+        self._serve("prompts/get", "GetPromptRequestParams", self._handle_get_prompt)
 
     def _prompts_changed(self) -> None:
-        self._serve("prompts/list", types.PaginatedRequestParams, self._handle_list_prompts)
-        self._serve("prompts/get", types.GetPromptRequestParams, self._handle_get_prompt)
         self._announce(PromptsListChanged())
 
     # Registering

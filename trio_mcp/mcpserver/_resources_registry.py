@@ -53,17 +53,16 @@ class ServesResources(ServingBase[LifespanResultT]):
         self._templates: Registry[ResourceTemplate] = Registry(
             "Resource template", on_duplicate=policy, changed=self._resources_changed
         )
+        paginated = "PaginatedRequestParams"
+        self._serve("resources/list", paginated, self._handle_list_resources)
+        self._serve("resources/templates/list", paginated, self._handle_list_templates)
+        self._serve("resources/read", "ReadResourceRequestParams", self._handle_read_resource)
+        self._serve("resources/subscribe", "SubscribeRequestParams", subscribe_resource)
+        self._serve("resources/unsubscribe", "UnsubscribeRequestParams", unsubscribe_resource)
         for resource in resources:
             self.add_resource(resource)
 
     def _resources_changed(self) -> None:
-        self._serve("resources/list", types.PaginatedRequestParams, self._handle_list_resources)
-        self._serve(
-            "resources/templates/list", types.PaginatedRequestParams, self._handle_list_templates
-        )
-        self._serve("resources/read", types.ReadResourceRequestParams, self._handle_read_resource)
-        self._serve("resources/subscribe", types.SubscribeRequestParams, subscribe_resource)
-        self._serve("resources/unsubscribe", types.UnsubscribeRequestParams, unsubscribe_resource)
         self._announce(ResourcesListChanged())
 
     # Registering

@@ -67,8 +67,15 @@ class ServingBase(Generic[LifespanResultT]):
         if self._runs:
             added.complete()
 
-    def _serve(self, method: str, params_type: Any, handler: Callable[..., Any]) -> None:
-        """Serve a method from now on, and so announce its capability."""
+    def _serve(self, method: str, params_type: str, handler: Callable[..., Any]) -> None:
+        """Serve a method from now on, and so announce its capability.
+
+        Args:
+          method: Of the specification.
+          params_type: The name of what its params are read into, which loads on first use.
+          handler: See `Server.add_request_handler`.
+
+        """
         if self._lowlevel_server.get_request_handler(method) is None:
             self._lowlevel_server.add_request_handler(method, params_type, handler)
 
@@ -79,7 +86,7 @@ class ServingBase(Generic[LifespanResultT]):
     def _allow_logging(self, context_kwarg: str | None) -> None:
         """Announce logging as soon as a function has the `Context` that it takes."""
         if context_kwarg is not None:
-            self._serve("logging/setLevel", types.SetLevelRequestParams, _set_logging_level)
+            self._serve("logging/setLevel", "SetLevelRequestParams", _set_logging_level)
 
     def _context(
         self,

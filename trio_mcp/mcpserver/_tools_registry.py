@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 import trio
 
-from trio_mcp import types
 from trio_mcp._checks import check_kind, check_text
 from trio_mcp._codec import SharedArray
 from trio_mcp.errors import MCPError, ToolError
@@ -23,6 +22,7 @@ from ._settings import LifespanResultT
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from trio_mcp import types
     from trio_mcp.server import HandlerResult, ServerRequestContext
     from trio_mcp.types import Icon, InputRequiredResult, ToolAnnotations
     from trio_mcp.types import Tool as WireTool
@@ -46,12 +46,13 @@ class ServesTools(ServingBase[LifespanResultT]):
             on_duplicate=settings.duplicate_policy(warn=settings.warn_on_duplicate_tools),
             changed=self._tools_changed,
         )
+        # Also where there are none yet: what a server announces holds as long as a connection.
+        self._serve("tools/list", "PaginatedRequestParams", self._handle_list_tools)
+        self._serve("tools/call", "CallToolRequestParams", self._tool_call_handler)
         for tool in tools:
             self._register_tool(tool)
 
     def _tools_changed(self) -> None:
-        self._serve("tools/list", types.PaginatedRequestParams, self._handle_list_tools)
-        self._serve("tools/call", types.CallToolRequestParams, self._tool_call_handler)
         self._announce(ToolsListChanged())
 
     # Registering

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeGuard
 
 import attrs
 
+from trio_mcp import types
 from trio_mcp._checks import wrong_kind
 from trio_mcp._codec import DecodeError, decode
 from trio_mcp._protocol._refusals import invalid_params
@@ -72,8 +73,8 @@ class HandlerEntry:
 def read_params(params_type: Any, params: Mapping[str, Any] | None, revision: Revision) -> Any:
     """Read a request's params into its handler's type.
 
-    Wire types are decoded strictly. ``dict`` (or None) takes the JSON object as it is. A
-    pydantic model is validated by itself.
+    Wire types are decoded strictly; one may be given by its name, and is loaded now. ``dict``
+    (or None) takes the JSON object as it is. A pydantic model is validated by itself.
 
     Raises:
       MCPError: -32602, with the path of what is wrong.
@@ -82,6 +83,8 @@ def read_params(params_type: Any, params: Mapping[str, Any] | None, revision: Re
     given: Mapping[str, Any] = {} if params is None else params
     if params_type is None or params_type is dict:
         return given
+    if params_type.__class__ is str:
+        params_type = getattr(types, params_type)
     if _is_wire_type(params_type):
         try:
             return decode(params_type, given, revision, where="params")
@@ -103,6 +106,8 @@ def check_params_type(params_type: Any) -> None:
 
     """
     if params_type is None or params_type is dict or _is_wire_type(params_type):
+        return
+    if isinstance(params_type, str) and params_type in types.__all__:
         return
     if not callable(getattr(params_type, "model_validate", None)):
         raise wrong_kind("params_type", "a wire type, a pydantic model or dict", params_type)

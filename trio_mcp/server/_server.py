@@ -211,7 +211,8 @@ class Server(ServesHttp, Generic[LifespanContextT]):
 
         Args:
           method: One of the specification's, or an own one.
-          params_type: What its params are read into: a wire type, a pydantic model, or dict.
+          params_type: What its params are read into: a wire type (or its name, so that it is
+            loaded with the first request), a pydantic model, or dict.
           handler: Called with the context and the params.
           protocol_versions: The revisions to serve it at; those that have it when None.
 
