@@ -51,6 +51,26 @@ async def test_several_addresses_are_served_at_once(tmp_path):
     assert not path.exists()
 
 
+async def test_a_socket_that_was_inherited_is_listened_on():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        async with serving(binds=[f"fd:{listening.detach()}"]) as (served, _):
+            assert served.urls == (f"http://127.0.0.1:{port}",)
+            assert (await get(f"{served.url}/scope")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("none", "Bad file descriptor"), ("file", "non-socket"), ("silent", "no socket that is lis")],
+)
+async def test_what_was_inherited_has_to_be_listened_on(tmp_path, kind, words):
+    with socket.socket() as silent, (tmp_path / "file").open("w") as file:
+        number = {"none": 12_345, "file": file.fileno(), "silent": silent.fileno()}[kind]
+        with pytest.raises(OSError, match=f"cannot listen on fd:{number}: .*{words}"):
+            await serve_http_app(App(), ServeOptions(binds=[f"fd:{number}"]))
+        silent.getsockname()  # it is still its owner's
+
+
 async def test_unix_socket_that_a_dead_server_left_is_replaced(tmp_path):
     path = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as left:
@@ -147,6 +167,8 @@ async def test_root_path_reaches_the_application():
         ({"host": None}, "host"),
         ({"binds": "127.0.0.1:80"}, "binds: expected several"),
         ({"binds": ["nonsense"]}, "binds: expected 'host:port'"),
+        ({"binds": ["fd:x"]}, "binds: expected a number after 'fd:'"),
+        ({"binds": ["fd:-1"]}, "binds: expected a number after 'fd:'"),
         ({"http2": True}, "need TLS"),
         ({"keyfile": "key.pem"}, "need TLS"),
         ({"max_connections": 0}, "max_connections"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import ssl
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from ._serve_options import UNIX, split_address
+from ._serve_options import FD, UNIX, split_address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,7 @@ class CannotServe(OSError):
 
 
 async def open_listeners(binds: Sequence[str]) -> list[trio.SocketListener]:
-    """Listen on addresses: ``host:port``, ``[::1]:port`` or ``unix:/path``.
+    """Listen on addresses: ``host:port``, ``[::1]:port``, ``unix:/path`` or ``fd:3``.
 
     Raises:
       OSError: if one of them cannot be had; none is left open then.
@@ -43,6 +44,8 @@ async def open_listeners(binds: Sequence[str]) -> list[trio.SocketListener]:
 
 async def _listen_on(bind: str) -> list[trio.SocketListener]:
     try:
+        if bind.startswith(FD):
+            return [_listen_on_descriptor(int(bind.removeprefix(FD)))]
         if bind.startswith(UNIX):
             return [await _listen_on_path(bind.removeprefix(UNIX))]
         host, port = split_address(bind)
@@ -68,6 +71,17 @@ def remove_paths(binds: Sequence[str]) -> None:
         if bind.startswith(UNIX):
             with suppress(OSError):
                 os.unlink(bind.removeprefix(UNIX))  # noqa: PTH108 - what the system calls it
+
+
+def _listen_on_descriptor(number: int) -> trio.SocketListener:
+    sock = socket.socket(fileno=number)
+    try:
+        return trio.SocketListener(trio.socket.from_stdlib_socket(sock))
+    except BaseException as exc:
+        sock.detach()
+        if isinstance(exc, ValueError):
+            raise OSError(errno.EINVAL, "it is no socket that is listened on") from exc
+        raise
 
 
 async def _listen_on_path(path: str) -> trio.SocketListener:

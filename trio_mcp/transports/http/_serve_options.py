@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -23,11 +26,14 @@ from ._defaults import DEFAULT_BODY_TIMEOUT
 from ._options import LOOPBACK_HOSTS
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
 
 UNIX: Final = "unix:"
 """What an address begins with that is the path of a unix socket."""
+
+
+FD: Final = "fd:"
+"""What one begins with that is a file descriptor: a socket that is listened on already."""
 
 
 def split_address(bind: str, argument: str = "binds") -> tuple[str, int]:
@@ -48,8 +54,29 @@ def _check_binds(name: str, value: Any) -> None:
         raise TypeError(f"{name}: expected several addresses, got one str")
     TEXTS.check(name, value)
     for bind in value:
-        if not bind.startswith(UNIX):
+        if bind.startswith(FD):
+            _check_descriptor(bind, name)
+        elif not bind.startswith(UNIX):
             split_address(bind, name)
+
+
+def _check_descriptor(bind: str, argument: str) -> None:
+    number = bind.removeprefix(FD)
+    if not (number.isdecimal() and number.isascii() and len(number) < 10):
+        raise wrong_value(argument, "a number after 'fd:'", bind)
+
+
+def _host_of(bind: str) -> str:
+    if bind.startswith(UNIX):
+        return UNIX
+    if not bind.startswith(FD):
+        return split_address(bind)[0]
+    try:
+        with closing(socket.socket(fileno=os.dup(int(bind.removeprefix(FD))))) as sock:
+            address: Any = sock.getsockname()
+    except OSError:
+        return UNIX  # whoever listens on it will say what is wrong with it
+    return UNIX if isinstance(address, (str, bytes)) else str(address[0])
 
 
 _BINDS: Final = Kind(
@@ -64,8 +91,8 @@ class ServeOptions:
     Attributes:
       host: The name or address to listen on. ``127.0.0.1`` is reached from this machine alone.
       port: The port; 0 for a free one.
-      binds: Several addresses in place of `host` and `port`: ``host:port``, ``[::1]:port`` or
-          ``unix:/path``.
+      binds: Several addresses in place of `host` and `port`: ``host:port``, ``[::1]:port``,
+          ``unix:/path``, or ``fd:3`` for a socket that was inherited and is listened on.
       unix_socket: The path of a unix socket, in place of `host` and `port`. One that a server
           left behind is replaced.
       certfile: The file of a certificate and those that vouch for it, for TLS.
@@ -119,8 +146,6 @@ class ServeOptions:
         A unix socket is reached by no web page, but by proxies that say the name which they
         have in the world.
         """
-        hosts = [
-            split_address(each)[0] for each in self.addresses if not each.startswith(UNIX)
-        ] or [UNIX]
+        hosts = [host for each in self.addresses if (host := _host_of(each)) != UNIX] or [UNIX]
         open_hosts = [each for each in hosts if each not in LOOPBACK_HOSTS]
         return (open_hosts or hosts)[0]
