@@ -138,7 +138,7 @@ async def test_a_type_of_params_may_be_named_and_loads_on_first_use(autojump_clo
 
     server = Server("me")
     server.add_request_handler("prompts/list", "PaginatedRequestParams", look)
-    async with Client(server) as client:
+    async with Client(server, mode="legacy") as client:
         await client.list_prompts(cursor="a")
         assert (type(seen[0]), seen[0].cursor) == (PaginatedRequestParams, "a")
         with pytest.raises(MCPError, match="cursor") as caught:
