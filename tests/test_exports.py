@@ -65,7 +65,7 @@ def test_error_shows_its_public_path_whether_or_not_anybody_imported_it():
     program = """
 import sys
 from importlib import import_module
-for each in sys.argv[1:]:
+for each in sys.stdin.read().split():
     module, _, name = each.partition(":")
     value = getattr(import_module(module), name)
     if isinstance(value, type) and issubclass(value, Exception) and "._" in value.__module__:
@@ -78,7 +78,8 @@ for each in sys.argv[1:]:
         if "._" in origin
     }
     done = subprocess.run(
-        [sys.executable, "-c", program, *homes],
+        [sys.executable, "-c", program],
+        input=" ".join(homes),
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert done.stdout.split() == []

@@ -6,8 +6,9 @@ load on first use.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from trio_mcp._exports import lazy_exports
 
 if TYPE_CHECKING:
     from trio_mcp.errors import InvalidSignature as InvalidSignature
@@ -90,83 +91,6 @@ if TYPE_CHECKING:
     from trio_mcp.types import Icon as Icon
     from trio_mcp.types import PromptArgument as PromptArgument
 
-_NAMES_IN: Final = {
-    "trio_mcp.errors": (
-        "InvalidSignature",
-        "MCPServerError",
-        "ResourceError",
-        "ResourceNotFoundError",
-        "ToolError",
-        "UnexpectedResourceError",
-        "UnexpectedToolError",
-    ),
-    "trio_mcp.mcpserver._context": ("Context",),
-    "trio_mcp.mcpserver._elicitation": (
-        "AcceptedElicitation",
-        "AcceptedUrlElicitation",
-        "CancelledElicitation",
-        "DeclinedElicitation",
-        "ElicitationResult",
-        "UrlElicitationResult",
-        "elicit_url",
-        "elicit_with_validation",
-        "render_elicitation_schema",
-    ),
-    "trio_mcp.mcpserver._extensions": (
-        "Extension",
-        "MethodBinding",
-        "ResourceBinding",
-        "ToolBinding",
-        "compose_tool_call_handler",
-        "require_client_extension",
-    ),
-    "trio_mcp.mcpserver._function_resource": ("FunctionResource",),
-    "trio_mcp.mcpserver._media": ("Audio", "File", "Image"),
-    "trio_mcp.mcpserver._path_security": (
-        "DEFAULT_RESOURCE_SECURITY",
-        "PathEscapeError",
-        "ResourceSecurity",
-        "ResourceSecurityError",
-        "contains_path_traversal",
-        "is_absolute_path",
-        "safe_join",
-    ),
-    "trio_mcp.mcpserver._prompt_messages": ("AssistantMessage", "Message", "UserMessage"),
-    "trio_mcp.mcpserver._prompts": ("Prompt",),
-    "trio_mcp.mcpserver._questions": (
-        "Elicit",
-        "ListRoots",
-        "Sample",
-    ),
-    "trio_mcp.mcpserver._resolve": ("Resolve",),
-    "trio_mcp.mcpserver._resource_contents": ("ReadResourceContents",),
-    "trio_mcp.mcpserver._resource_template": ("ResourceTemplate",),
-    "trio_mcp.mcpserver._resources": ("BinaryResource", "Resource", "TextResource"),
-    "trio_mcp.mcpserver._resources_files": ("DirectoryResource", "FileResource"),
-    "trio_mcp.mcpserver._resources_http": ("HttpResource",),
-    "trio_mcp.mcpserver._server": ("MCPServer",),
-    "trio_mcp.mcpserver._settings": ("Settings",),
-    "trio_mcp.mcpserver._tool": ("Tool",),
-    "trio_mcp.mcpserver._uri_template": (
-        "DEFAULT_MAX_TEMPLATE_LENGTH",
-        "DEFAULT_MAX_URI_LENGTH",
-        "DEFAULT_MAX_VARIABLES",
-        "InvalidUriTemplate",
-        "UriTemplate",
-        "Variable",
-    ),
-    "trio_mcp.server": (
-        "AESGCMRequestStateCodec",
-        "InvalidRequestState",
-        "RequestStateBoundary",
-        "RequestStateCodec",
-        "RequestStateSecurity",
-        "authenticated_principal",
-    ),
-    "trio_mcp.types": ("Icon", "PromptArgument"),
-}
-_MODULE_OF: Final = {name: module for module, names in _NAMES_IN.items() for name in names}
-
 __all__ = [
     "DEFAULT_MAX_TEMPLATE_LENGTH",
     "DEFAULT_MAX_URI_LENGTH",
@@ -237,18 +161,76 @@ __all__ = [
     "safe_join",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(module), name)
-    if module.startswith(f"{__name__}._") and callable(found):
-        # What users import, tracebacks and pickles show.
-        found.__module__ = __name__
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "AESGCMRequestStateCodec": "trio_mcp.server",
+            "AcceptedElicitation": "._elicitation",
+            "AcceptedUrlElicitation": "._elicitation",
+            "AssistantMessage": "._prompt_messages",
+            "Audio": "._media",
+            "BinaryResource": "._resources",
+            "CancelledElicitation": "._elicitation",
+            "Context": "._context",
+            "DEFAULT_MAX_TEMPLATE_LENGTH": "._uri_template",
+            "DEFAULT_MAX_URI_LENGTH": "._uri_template",
+            "DEFAULT_MAX_VARIABLES": "._uri_template",
+            "DEFAULT_RESOURCE_SECURITY": "._path_security",
+            "DeclinedElicitation": "._elicitation",
+            "DirectoryResource": "._resources_files",
+            "Elicit": "._questions",
+            "ElicitationResult": "._elicitation",
+            "Extension": "._extensions",
+            "File": "._media",
+            "FileResource": "._resources_files",
+            "FunctionResource": "._function_resource",
+            "HttpResource": "._resources_http",
+            "Icon": "trio_mcp.types",
+            "Image": "._media",
+            "InvalidRequestState": "trio_mcp.server",
+            "InvalidSignature": "trio_mcp.errors",
+            "InvalidUriTemplate": "._uri_template",
+            "ListRoots": "._questions",
+            "MCPServer": "._server",
+            "MCPServerError": "trio_mcp.errors",
+            "Message": "._prompt_messages",
+            "MethodBinding": "._extensions",
+            "PathEscapeError": "._path_security",
+            "Prompt": "._prompts",
+            "PromptArgument": "trio_mcp.types",
+            "ReadResourceContents": "._resource_contents",
+            "RequestStateBoundary": "trio_mcp.server",
+            "RequestStateCodec": "trio_mcp.server",
+            "RequestStateSecurity": "trio_mcp.server",
+            "Resolve": "._resolve",
+            "Resource": "._resources",
+            "ResourceBinding": "._extensions",
+            "ResourceError": "trio_mcp.errors",
+            "ResourceNotFoundError": "trio_mcp.errors",
+            "ResourceSecurity": "._path_security",
+            "ResourceSecurityError": "._path_security",
+            "ResourceTemplate": "._resource_template",
+            "Sample": "._questions",
+            "Settings": "._settings",
+            "TextResource": "._resources",
+            "Tool": "._tool",
+            "ToolBinding": "._extensions",
+            "ToolError": "trio_mcp.errors",
+            "UnexpectedResourceError": "trio_mcp.errors",
+            "UnexpectedToolError": "trio_mcp.errors",
+            "UriTemplate": "._uri_template",
+            "UrlElicitationResult": "._elicitation",
+            "UserMessage": "._prompt_messages",
+            "Variable": "._uri_template",
+            "authenticated_principal": "trio_mcp.server",
+            "compose_tool_call_handler": "._extensions",
+            "contains_path_traversal": "._path_security",
+            "elicit_url": "._elicitation",
+            "elicit_with_validation": "._elicitation",
+            "is_absolute_path": "._path_security",
+            "render_elicitation_schema": "._elicitation",
+            "require_client_extension": "._extensions",
+            "safe_join": "._path_security",
+        },
+    )

@@ -27,6 +27,8 @@ _PREFIX: Final = "s1."
 class InvalidRequestState(Exception):
     """A state that was not sealed here, or not like this. Only the log tells why."""
 
+    __module__ = "trio_mcp.server"
+
 
 class RequestStateCodec(Protocol):
     """Seals bytes into text and opens them again.
