@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from trio_mcp.cli._run_options import _PANELS, _help_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -221,6 +223,13 @@ def test_a_wrong_option_is_one_line(words: list[str], message: str, cli: Any, sh
     assert done.err.startswith("trio-mcp: ")
     assert message in done.err
     assert done.err.count("\n") == 1
+
+
+def test_help_tells_every_option(cli: Any) -> None:
+    shown = " ".join(cli("run", "--help").out.replace("│", " ").split())
+    assert "--port PORT The port; 0 for a free one." in shown
+    for cls in _PANELS.values():
+        assert all(_help_of(cls).values())
 
 
 @pytest.mark.parametrize(

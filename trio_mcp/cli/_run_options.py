@@ -11,7 +11,7 @@ import typer
 from trio_mcp._variables import FLAG, TEXT, Option, options_of
 from trio_mcp.cli._mistakes import UsageMistake
 from trio_mcp.transports.http._options import HttpOptions, TransportSecuritySettings
-from trio_mcp.transports.http._serve_options import ServeOptions
+from trio_mcp.transports.http._serve_options import ServeOptions, WorkerOptions
 from trio_mcp.transports.websocket._options import WebSocketOptions
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ PATHS: Final = {
 
 _PANELS: Final[Mapping[str, type[attrs.AttrsInstance]]] = {
     "Where it listens, and what it grants each client": ServeOptions,
+    "By how many processes (streamable-http)": WorkerOptions,
     "How requests are answered": HttpOptions,
     "How WebSockets are kept": WebSocketOptions,
     "From where it may be called": TransportSecuritySettings,
@@ -50,7 +51,7 @@ _OPTIONS: Final[Mapping[str, Option]] = {
     name: option for cls in _PANELS.values() for name, option in options_of(cls).items()
 }
 
-_ATTRIBUTE: Final = re.compile(r"^ {6}(\w+): (.*(?:\n {8,}\S.*)*)", re.MULTILINE)
+_ATTRIBUTE: Final = re.compile(r"^  (\w+): (.*(?:\n {4,}\S.*)*)", re.MULTILINE)
 
 
 def takes_run_options(command: Callable[..., T]) -> Callable[..., T]:
@@ -135,6 +136,6 @@ def _parameter(option: Option, panel: str, text: str) -> inspect.Parameter:
 
 def _help_of(cls: type[attrs.AttrsInstance]) -> dict[str, str]:
     """Read what a class says of its attributes; Python can be told to forget it (``-OO``)."""
-    told = _ATTRIBUTE.findall(cls.__doc__ or "")
+    told = _ATTRIBUTE.findall(inspect.cleandoc(cls.__doc__ or ""))
     texts = {name: " ".join(text.replace("`", "").split()) for name, text in told}
     return {name: texts.get(name, "") for name in options_of(cls)}
