@@ -60,6 +60,7 @@ def loaded():
         "hypercorn",
         "jsonschema_rs",
         "trio_mcp.client",
+        "trio_mcp.mcpserver._extensions",
         "trio_mcp.mcpserver._function_resource",
         "trio_mcp.mcpserver._prompts",
         "trio_mcp.mcpserver._resources",

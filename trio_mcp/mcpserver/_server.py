@@ -11,7 +11,6 @@ from trio_mcp.server import RequestStateBoundary, RequestStateSecurity, Server
 
 from ._changes import TellsChanges
 from ._completions import ServesCompletions
-from ._extensions import add_extensions
 from ._http import ServesHttp
 from ._option_checks import check_server_options
 from ._path_security import DEFAULT_RESOURCE_SECURITY
@@ -199,7 +198,10 @@ class MCPServer(
         self._open_resources(resources or ())
         self._open_prompts()
         self._open_http()
-        add_extensions(self, extensions or ())
+        if extensions:
+            from ._extensions import add_extensions  # noqa: PLC0415 - few have any
+
+            add_extensions(self, extensions)
 
     def _request_state_boundary(
         self, name: str | None, security: RequestStateSecurity | None

@@ -14,7 +14,6 @@ from trio_mcp.types import INVALID_PARAMS
 from trio_mcp.types._revisions import LATEST_MODERN
 
 from ._answers import tool_failure
-from ._extensions import compose_tool_call_handler
 from ._registry import Registry
 from ._serving_base import CallableT, ServingBase, revision_of
 from ._settings import LifespanResultT
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from trio_mcp import types
-    from trio_mcp.server import HandlerResult, ServerRequestContext
+    from trio_mcp.server import HandlerResult, RequestHandler, ServerRequestContext
     from trio_mcp.types import Icon, InputRequiredResult, ToolAnnotations
     from trio_mcp.types import Tool as WireTool
     from trio_mcp.types._base import JsonObject
@@ -37,9 +36,12 @@ class ServesTools(ServingBase[LifespanResultT]):
     """Functions that the model may call."""
 
     def _open_tools(self, tools: Sequence[Tool], extensions: Sequence[Extension]) -> None:
-        self._intercepted = compose_tool_call_handler(extensions, self._handle_call_tool)
-        is_bare = self._intercepted == self._handle_call_tool
-        self._tool_call_handler = self._intercepted if is_bare else self._handle_intercepted
+        handler: RequestHandler = self._handle_call_tool
+        if extensions:
+            from ._extensions import compose_tool_call_handler  # noqa: PLC0415 - few have any
+
+            self._intercepted = compose_tool_call_handler(extensions, handler)
+            handler = handler if self._intercepted == handler else self._handle_intercepted
         settings = self.settings
         self._tools: Registry[Tool] = Registry(
             "Tool",
@@ -48,7 +50,7 @@ class ServesTools(ServingBase[LifespanResultT]):
         )
         # Also where there are none yet: what a server announces holds as long as a connection.
         self._serve("tools/list", "PaginatedRequestParams", self._handle_list_tools)
-        self._serve("tools/call", "CallToolRequestParams", self._tool_call_handler)
+        self._serve("tools/call", "CallToolRequestParams", handler)
         for tool in tools:
             self._register_tool(tool)
 
