@@ -7,6 +7,7 @@ from importlib import import_module
 
 import pytest
 import trio
+import trio.testing
 
 from trio_mcp.client import Client
 from trio_mcp.client._pages import MAX_PAGES, Pages
@@ -134,6 +135,54 @@ async def test_a_page_that_failed_or_was_cancelled_may_be_asked_for_again(autoju
     with trio.move_on_after(0.5):
         await anext(pages)
     assert [each async for each in pages] == ["a"]
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_closing_ends_the_iteration_of_another_task(autojump_clock, answers):
+    given_up = []
+
+    async def fetch(cursor):
+        if cursor is None:
+            return ["a"], "more"
+        with trio.CancelScope(shield=answers):
+            try:
+                await trio.sleep(1)
+            except trio.Cancelled:
+                given_up.append(cursor)
+                raise
+        return ["b", "c"], "even more"
+
+    pages = Pages("x/list", fetch)
+    taken = []
+
+    async def take():
+        taken.extend([item async for item in pages])
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(take)
+        await trio.testing.wait_all_tasks_blocked()
+        await pages.aclose()
+    # The task that waited is through, and what came too late is dropped.
+    assert taken == ["a"]
+    assert given_up == ([] if answers else ["more"])
+    assert trio.current_time() == (1 if answers else 0)
+    assert [item async for item in pages] == []
+
+
+async def test_closing_is_a_checkpoint_and_closes_in_any_case():
+    async def fetch(cursor):
+        return ["a", "b"], None
+
+    pages = Pages("x/list", fetch)
+    assert await anext(pages) == "a"
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        with trio.testing.assert_checkpoints():
+            await pages.aclose()
+    assert scope.cancelled_caught
+    with pytest.raises(StopAsyncIteration):
+        await anext(pages)
+    await pages.aclose()
 
 
 @pytest.mark.case("C013", "C014")

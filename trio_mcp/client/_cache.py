@@ -110,11 +110,14 @@ class ResponseCache:
         revision: Revision,
         mode: CacheMode,
         ask: Callable[[], Awaitable[Any]],
+        *,
+        alone: bool = False,
     ) -> Any:
         """Return a fresh result: a kept one, or what asking gives.
 
         Many who want the same at the same time ask once; if the one who asks is cancelled,
-        another takes over. Who comes after a change does not wait for what was asked before.
+        another takes over. Who comes after a change does not wait for what was asked before,
+        and nobody shares the asking of one who asks ``alone``, in a time of their own.
         """
         if mode == "bypass":
             return await ask()
@@ -126,6 +129,8 @@ class ResponseCache:
             kept = await self._read(question)
             if kept is not None:
                 return copied(kept)
+            if alone:
+                return await self._ask_and_keep(question)
             flight = self._flights.get(question.subject)
             if flight is None or flight.count != self._changes.count(question.group):
                 return await self._fly(question)

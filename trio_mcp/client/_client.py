@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import trio
 
 from trio_mcp import types
-from trio_mcp._checks import check_text
+from trio_mcp._checks import check_flag, check_text
 from trio_mcp._deprecation import deprecated
 from trio_mcp._rpc._time_limit import within
 from trio_mcp.errors import MCPDeprecationWarning, MCPError
 from trio_mcp.types import INVALID_PARAMS
 from trio_mcp.types._methods import METHODS
 
-from ._arguments import check_cached, check_timeout
+from ._arguments import check_cached, check_function, check_timeout
 from ._client_life import LivingClient
 from ._input_rounds import complete_input, repeatable
 from ._pages import Pages, pages_of
@@ -249,29 +249,45 @@ class Client(LivingClient):
         request_state: str | None = None,
         meta: RequestParamsMeta | None = None,
         cache_mode: CacheMode = "use",
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressFn | None = None,
+        reset_timeout_on_progress: bool = False,
+        max_total_timeout: float | None = None,
     ) -> ReadResourceResult:
         """Read a resource.
+
+        The time limits and the progress callback are as for `call_tool`. Who gives any does not
+        wait for what somebody else has asked for already.
 
         Raises:
           MCPError: -32602 (an older server: -32002) if there is none at this URI; see
               `MCPError.is_resource_not_found`.
+          RequestTimeout: if the time passed.
 
         """
         session = self.session
         check_text("uri", uri)
+        timing = _timing(
+            read_timeout_seconds, progress_callback, reset_timeout_on_progress, max_total_timeout
+        )
         send = repeatable(
-            partial(session.read_resource, uri, meta=meta, allow_input_required=True)
+            partial(session.read_resource, uri, meta=meta, allow_input_required=True, **timing)
         )
         # A retry's result depends on its answers: it is neither taken from the cache nor kept.
         retried = input_responses is not None or request_state is not None
-        first = await self._through_cache(
-            "resources/read",
-            {"uri": uri},
-            "bypass" if retried else cache_mode,
-            meta,
-            partial(send, input_responses, request_state),
-        )
-        return await complete_input(session, first, send, self.input_required_max_rounds)
+
+        async def read() -> ReadResourceResult:
+            first = await self._through_cache(
+                "resources/read",
+                {"uri": uri},
+                "bypass" if retried else cache_mode,
+                meta,
+                partial(send, input_responses, request_state),
+                alone=bool(timing),
+            )
+            return await complete_input(session, first, send, self.input_required_max_rounds)
+
+        return await within(max_total_timeout, "resources/read", read)
 
     async def subscribe_resource(
         self, uri: str, *, meta: RequestParamsMeta | None = None
@@ -338,14 +354,32 @@ class Client(LivingClient):
         input_responses: InputResponses | None = None,
         request_state: str | None = None,
         meta: RequestParamsMeta | None = None,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressFn | None = None,
+        reset_timeout_on_progress: bool = False,
+        max_total_timeout: float | None = None,
     ) -> GetPromptResult:
-        """Ask for a prompt, filled in with the arguments."""
+        """Ask for a prompt, filled in with the arguments.
+
+        The time limits and the progress callback are as for `call_tool`.
+
+        Raises:
+          MCPError: -32602 if there is no such prompt, or its arguments are wrong.
+          RequestTimeout: if the time passed.
+
+        """
         session = self.session
-        send = repeatable(
-            partial(session.get_prompt, name, arguments, meta=meta, allow_input_required=True)
+        timing = _timing(
+            read_timeout_seconds, progress_callback, reset_timeout_on_progress, max_total_timeout
         )
-        first = await send(input_responses, request_state)
-        return await complete_input(session, first, send, self.input_required_max_rounds)
+        verb = partial(session.get_prompt, name, arguments, meta=meta, allow_input_required=True)
+        send = repeatable(partial(verb, **timing))
+
+        async def get() -> GetPromptResult:
+            first = await send(input_responses, request_state)
+            return await complete_input(session, first, send, self.input_required_max_rounds)
+
+        return await within(max_total_timeout, "prompts/get", get)
 
     async def complete(
         self,
@@ -397,6 +431,8 @@ class Client(LivingClient):
         mode: CacheMode,
         meta: RequestParamsMeta | None,
         ask: Callable[[], Awaitable[T]],
+        *,
+        alone: bool = False,
     ) -> T:
         check_cached(meta, mode)
         revision = self.session.revision
@@ -404,7 +440,7 @@ class Client(LivingClient):
             return await ask()
         # What a caller adds to a request may change its result.
         asked_mode: CacheMode = "refresh" if meta is not None and mode == "use" else mode
-        result: T = await self._cache.fetch(method, params, revision, asked_mode, ask)
+        result: T = await self._cache.fetch(method, params, revision, asked_mode, ask, alone=alone)
         return result
 
     # Utilities of the older era
@@ -434,6 +470,29 @@ class Client(LivingClient):
     async def send_roots_list_changed(self) -> None:
         """Tell an older server that the roots have changed (deprecated)."""
         await self.session._tell_of_changed_roots()  # noqa: SLF001 - warned above
+
+
+def _timing(
+    read_timeout_seconds: float | None,
+    progress_callback: ProgressFn | None,
+    reset_timeout_on_progress: bool,
+    max_total_timeout: float | None,
+) -> dict[str, Any]:
+    """Check what a call says of its own time and progress; empty where it says nothing.
+
+    It is checked here, as the answer may be kept already.
+    """
+    check_timeout("read_timeout_seconds", read_timeout_seconds)
+    check_timeout("max_total_timeout", max_total_timeout)
+    check_function("progress_callback", progress_callback)
+    check_flag("reset_timeout_on_progress", reset_timeout_on_progress)
+    given = {
+        "read_timeout_seconds": read_timeout_seconds,
+        "progress_callback": progress_callback,
+        "reset_timeout_on_progress": reset_timeout_on_progress or None,
+        "max_total_timeout": max_total_timeout,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _page(cursor: str | None, meta: RequestParamsMeta | None) -> Any:

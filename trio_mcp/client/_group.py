@@ -11,6 +11,7 @@ import trio
 from trio_mcp._checks import check_kind, check_text, check_word
 from trio_mcp._rpc._block import GuardedBlock
 from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp._rpc._time_limit import within
 from trio_mcp.types import CallToolResult, Implementation, InputRequiredResult, Result
 
 from ._arguments import check_function, check_timeout
@@ -167,6 +168,8 @@ class ClientSessionGroup:
         request_state: str | None = None,
         meta: RequestParamsMeta | None = None,
         allow_input_required: Literal[False] = False,
+        reset_timeout_on_progress: bool = False,
+        max_total_timeout: float | None = None,
     ) -> CallToolResult: ...
 
     @overload
@@ -181,6 +184,8 @@ class ClientSessionGroup:
         request_state: str | None = None,
         meta: RequestParamsMeta | None = None,
         allow_input_required: bool,
+        reset_timeout_on_progress: bool = False,
+        max_total_timeout: float | None = None,
     ) -> CallToolResult | InputRequiredResult: ...
 
     async def call_tool(
@@ -194,12 +199,14 @@ class ClientSessionGroup:
         request_state: str | None = None,
         meta: RequestParamsMeta | None = None,
         allow_input_required: bool = False,
+        reset_timeout_on_progress: bool = False,
+        max_total_timeout: float | None = None,
     ) -> CallToolResult | InputRequiredResult:
         """Have a tool run by the server that has it.
 
         Args:
           name: The common name, a key of `tools`.
-          arguments: And the others: see `ClientSession.call_tool`.
+          arguments: And the others: see `Client.call_tool`.
           allow_input_required: Return an `InputRequiredResult` for you to answer; otherwise the
               session's callbacks answer it, as with `Client`.
 
@@ -229,16 +236,23 @@ class ClientSessionGroup:
                 meta=meta,
                 allow_input_required=True,
                 allow_claimed=True,
+                reset_timeout_on_progress=reset_timeout_on_progress,
+                max_total_timeout=max_total_timeout,
             )
 
-        result = await send(input_responses, request_state)
-        if isinstance(result, InputRequiredResult):
-            if allow_input_required:
+        async def call() -> CallToolResult | InputRequiredResult:
+            result = await send(input_responses, request_state)
+            if isinstance(result, InputRequiredResult):
+                if allow_input_required:
+                    return result
+                rounds = DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
+                result = await complete_input(session, result, send, rounds)
+            if isinstance(result, CallToolResult):
                 return result
-            result = await complete_input(session, result, send, DEFAULT_INPUT_REQUIRED_MAX_ROUNDS)
-        if isinstance(result, CallToolResult):
-            return result
-        return await session.resolve_claimed(result, tool.name, read_timeout_seconds)
+            return await session.resolve_claimed(result, tool.name, read_timeout_seconds)
+
+        check_timeout("max_total_timeout", max_total_timeout)
+        return await within(max_total_timeout, "tools/call", call)
 
     # Servers come
 

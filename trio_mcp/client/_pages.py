@@ -25,10 +25,10 @@ class Pages(Generic[T]):
     """Iterates over the items of a list; asks for the next page when it is needed.
 
     It holds nothing open between two items: leave it whenever you like. It is for one task at a
-    time, as every iterator: let several tasks have one each.
+    time, as every iterator: let several tasks have one each. Any task may close it.
     """
 
-    __slots__ = ("_cursor", "_fetch", "_is_turning", "_items", "_seen", "_what")
+    __slots__ = ("_cursor", "_fetch", "_items", "_seen", "_turning", "_what")
 
     def __init__(
         self, what: str, fetch: Callable[[str | None], Awaitable[tuple[Sequence[T], str | None]]]
@@ -40,7 +40,8 @@ class Pages(Generic[T]):
         self._cursor: str | None = None
         self._seen: set[str] = set()
         self._items: deque[T] = deque()
-        self._is_turning = False
+        # Of the task that waits for the next page.
+        self._turning: trio.CancelScope | None = None
 
     def __aiter__(self) -> Pages[T]:
         return self
@@ -54,7 +55,7 @@ class Pages(Generic[T]):
           trio.BusyResourceError: if another task waits for the next page.
 
         """
-        if self._is_turning:
+        if self._turning is not None:
             raise trio.BusyResourceError(
                 f"another task goes through these pages of {self._what}: iterate in one task, "
                 "or let each have an iterator of its own"
@@ -68,11 +69,16 @@ class Pages(Generic[T]):
     async def _turn_page(
         self, fetch: Callable[[str | None], Awaitable[tuple[Sequence[T], str | None]]]
     ) -> None:
-        self._is_turning = True
+        items: Sequence[T] = ()
+        cursor: str | None = None
         try:
-            items, cursor = await fetch(self._cursor)
+            with trio.CancelScope() as self._turning:
+                items, cursor = await fetch(self._cursor)
         finally:
-            self._is_turning = False
+            self._turning = None
+        if self._fetch is None:
+            # It was closed meanwhile: what has come all the same is not wanted any more.
+            return
         # Pagination: only a missing cursor ends the list; an empty one is a cursor.
         if cursor is None:
             self._fetch = None
@@ -86,9 +92,21 @@ class Pages(Generic[T]):
         self._items.extend(items)
 
     async def aclose(self) -> None:
-        """Stop. There is nothing to release; it is here for `contextlib.aclosing`."""
+        """Stop: there are no more items, also for a task that waits for one.
+
+        Such a task gets ``StopAsyncIteration``, and what it asked the server for is given up as if
+        it had been cancelled. There is nothing else to release; this is here for
+        `contextlib.aclosing`.
+
+        Cancellation:
+          It is closed all the same.
+
+        """
         self._fetch = None
         self._items.clear()
+        if self._turning is not None:
+            self._turning.cancel(reason="these pages were closed")
+        await trio.lowlevel.checkpoint()
 
 
 def pages_of(

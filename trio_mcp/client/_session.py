@@ -415,14 +415,25 @@ class ClientSession(OlderSession):
         request_state: str | None = None,
         meta: RequestParamsMeta | None = None,
         allow_input_required: bool = False,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressFn | None = None,
+        reset_timeout_on_progress: bool = False,
+        max_total_timeout: float | None = None,
     ) -> ReadResourceResult | types.InputRequiredResult:
-        """Ask for the contents of a resource."""
+        """Ask for the contents of a resource. The arguments are as for `call_tool`."""
         from trio_mcp.types import ReadResourceResult  # noqa: PLC0415 - loads on first use
 
         check_text("uri", uri)
         params: JsonObject = {"uri": uri}
         add_input(params, input_responses, request_state, allow_input_required, self._revision)
-        result = await self._ask("resources/read", params, ReadResourceResult, None, meta)
+        options = self._options(
+            "read_timeout_seconds",
+            read_timeout_seconds,
+            progress_callback,
+            reset_timeout_on_progress=reset_timeout_on_progress,
+            max_total_timeout=max_total_timeout,
+        )
+        result = await self._ask("resources/read", params, ReadResourceResult, options, meta)
         return result if allow_input_required else refuse_input("resources/read", result)
 
     # Prompts and completion
@@ -444,8 +455,12 @@ class ClientSession(OlderSession):
         request_state: str | None = None,
         meta: RequestParamsMeta | None = None,
         allow_input_required: bool = False,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressFn | None = None,
+        reset_timeout_on_progress: bool = False,
+        max_total_timeout: float | None = None,
     ) -> GetPromptResult | types.InputRequiredResult:
-        """Ask for a prompt, filled in with the arguments."""
+        """Ask for a prompt, filled in with the arguments. The others are as for `call_tool`."""
         from trio_mcp.types import GetPromptResult  # noqa: PLC0415 - loads on first use
 
         check_text("name", name)
@@ -453,7 +468,14 @@ class ClientSession(OlderSession):
         if arguments is not None:
             params["arguments"] = texts_to_json("arguments", arguments)
         add_input(params, input_responses, request_state, allow_input_required, self._revision)
-        result = await self._ask("prompts/get", params, GetPromptResult, None, meta)
+        options = self._options(
+            "read_timeout_seconds",
+            read_timeout_seconds,
+            progress_callback,
+            reset_timeout_on_progress=reset_timeout_on_progress,
+            max_total_timeout=max_total_timeout,
+        )
+        result = await self._ask("prompts/get", params, GetPromptResult, options, meta)
         return result if allow_input_required else refuse_input("prompts/get", result)
 
     async def complete(
