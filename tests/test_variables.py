@@ -32,8 +32,9 @@ from trio_mcp.transports import (
     serve_http,
 )
 from trio_mcp.transports.http._making import LISTENING, settle
+from trio_mcp.transports.http._serve_options import WorkerOptions
 
-CLASSES = (Settings, ServeOptions, HttpPaths, HttpOptions, TransportSecuritySettings)
+CLASSES = (Settings, ServeOptions, WorkerOptions, HttpPaths, HttpOptions, TransportSecuritySettings)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import typer
 from trio_mcp._variables import FLAG, TEXT, Option, options_of
 from trio_mcp.cli._mistakes import UsageMistake
 from trio_mcp.transports.http._options import HttpOptions, TransportSecuritySettings
-from trio_mcp.transports.http._serve_options import ServeOptions
+from trio_mcp.transports.http._serve_options import ServeOptions, WorkerOptions
 from trio_mcp.transports.websocket._options import WebSocketOptions
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ PATHS: Final = {
 
 _PANELS: Final[Mapping[str, type[attrs.AttrsInstance]]] = {
     "Where it listens, and what it grants each client": ServeOptions,
+    "By how many processes (streamable-http)": WorkerOptions,
     "How requests are answered": HttpOptions,
     "How WebSockets are kept": WebSocketOptions,
     "From where it may be called": TransportSecuritySettings,

@@ -50,7 +50,7 @@ def serve_file(target: str, transport: str, given: Mapping[str, str | bool]) -> 
         raise UsageMistake(f"there is no transport {transport!r}; there are {known}")
     for name in given if transport == "stdio" else ():
         raise UsageMistake(f"the transport stdio has no option {flag_of(name)}")
-    options = _read_options(transport, given)
+    options, workers = _read_options(transport, given)
     settings = _read_settings()
     server = load_server(*split_object(target))
     lowlevel = server.lowlevel_server if isinstance(server, MCPServer) else server
@@ -59,10 +59,13 @@ def serve_file(target: str, transport: str, given: Mapping[str, str | bool]) -> 
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
     if transport == "stdio":
         return _serve_stdio(lowlevel)
+    if workers > 1:
+        return _serve_by_workers(server, lowlevel.name, options, workers)
     return _serve_network(server, lowlevel.name, transport, options)
 
 
-def _read_options(transport: str, given: Mapping[str, str | bool]) -> dict[str, Any]:
+def _read_options(transport: str, given: Mapping[str, str | bool]) -> tuple[dict[str, Any], int]:
+    workers = 1
     values = read_given(given)
     if "path" in values:
         values[PATHS[transport]] = values.pop("path")
@@ -71,10 +74,16 @@ def _read_options(transport: str, given: Mapping[str, str | bool]) -> dict[str, 
         values["transport_security"] = security
     if transport != "stdio":
         try:
+            if transport == "streamable-http" or "workers" in values:
+                from trio_mcp.transports.http._workers import (  # noqa: PLC0415 - not for stdio
+                    take_workers,
+                )
+
+                workers = take_workers(transport, values)
             check_options(transport, values)
         except (TypeError, ValueError) as exc:
             raise UsageMistake(str(exc)) from exc
-    return values
+    return values, workers
 
 
 def _read_settings() -> Settings[Any]:
@@ -117,3 +126,15 @@ def _serve_network(server: AnyServer, name: str, transport: str, options: dict[s
         return 0
 
     return run_until_interrupted(serve, tells_sigterm=False, stop=foreground.stop)
+
+
+def _serve_by_workers(server: AnyServer, name: str, options: dict[str, Any], workers: int) -> int:
+    from trio_mcp.transports.http._listeners import (  # noqa: PLC0415 - not for stdio
+        CannotServe,
+    )
+    from trio_mcp.transports.http._workers import run_workers  # noqa: PLC0415 - as above
+
+    try:
+        return run_workers(server, workers, options, name=name)
+    except CannotServe as exc:
+        raise Failure(exc.strerror) from exc

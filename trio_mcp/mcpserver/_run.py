@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         RunSseOptions,
         RunStreamableHttpOptions,
         RunWebSocketOptions,
+        StreamableHttpProgramOptions,
     )
     from trio_mcp.transports._foreground import Foreground
 
@@ -36,7 +37,7 @@ class Runs(ServingBase[LifespanResultT]):
     def run(
         self,
         transport: Literal["streamable-http"],
-        **options: Unpack[RunStreamableHttpOptions],
+        **options: Unpack[StreamableHttpProgramOptions],
     ) -> None: ...
 
     @overload
@@ -57,10 +58,14 @@ class Runs(ServingBase[LifespanResultT]):
         it takes no more requests, gives those that run ``graceful_timeout`` seconds (3 if nothing
         else is said) and the lifespan ten to end. A second signal cancels what still runs.
 
+        ``run("streamable-http", stateless_http=True, workers=4)`` serves by four processes that
+        share the address. They are forks of this one, in which Trio does not run; one that dies
+        is replaced, and all end when this one does. It needs a POSIX system.
+
         Args:
           transport: How clients reach it.
-          **kwargs: Options of the transport: those of `run_streamable_http_async`,
-            `run_sse_async` or `run_websocket_async`; "stdio" has none.
+          **kwargs: Options of the transport: those of `run_streamable_http_async` and
+            ``workers``, `run_sse_async` or `run_websocket_async`; "stdio" has none.
 
         Raises:
           ValueError: if there is no such transport, or an option has a value that it cannot
@@ -70,6 +75,7 @@ class Runs(ServingBase[LifespanResultT]):
             read now either; see `open`.
           OSError: if the program was started with stdin or stdout closed; over a network, if an
             address cannot be had, or the files for TLS cannot be read.
+          SystemExit: if the first of several workers cannot start; it has said why.
 
         """
         check_word("transport", transport, get_args(Transport))
@@ -79,10 +85,30 @@ class Runs(ServingBase[LifespanResultT]):
             self._write_log()
             run_until_interrupt(self.run_stdio_async)
             return
+        if transport == "streamable-http" or "workers" in kwargs:
+            from trio_mcp.transports.http._workers import (  # noqa: PLC0415 - loads on first use
+                take_workers,
+            )
+
+            workers = take_workers(transport, kwargs)
+            if workers > 1:
+                self._run_workers(workers, kwargs)
+                return
         foreground = self._foreground()
         serve = partial(self._serve_network, transport, foreground, kwargs)
         self._write_log()
         run_until_interrupt(serve, signals=(signal.SIGINT, signal.SIGTERM), stop=foreground.stop)
+
+    def _run_workers(self, workers: int, options: dict[str, Any]) -> None:
+        from trio_mcp.transports.http._workers import (  # noqa: PLC0415 - loads on first use
+            run_workers,
+        )
+
+        self._write_log()
+        server: Any = self  # only an MCPServer is made of these parts
+        status = run_workers(server, workers, options, name=self._lowlevel_server.name)
+        if status:
+            raise SystemExit(status)
 
     async def run_stdio_async(self) -> None:
         """Serve stdin and stdout until stdin ends.

@@ -63,6 +63,9 @@ if TYPE_CHECKING:
     from trio_mcp.transports.http._keywords import (
         StreamableHttpAppOptions as StreamableHttpAppOptions,
     )
+    from trio_mcp.transports.http._keywords import (
+        StreamableHttpProgramOptions as StreamableHttpProgramOptions,
+    )
     from trio_mcp.transports.http._manager import (
         StreamableHTTPSessionManager as StreamableHTTPSessionManager,
     )
@@ -122,6 +125,7 @@ __all__ = [
     "StreamId",
     "StreamableHTTPSessionManager",
     "StreamableHttpAppOptions",
+    "StreamableHttpProgramOptions",
     "TransportSecuritySettings",
     "WebSocketOptions",
     "WebSocketServing",
@@ -182,6 +186,7 @@ if not TYPE_CHECKING:
             "ServeOptions": ".http._serve_options",
             "SseAppOptions": ".http._keywords",
             "StreamableHttpAppOptions": ".http._keywords",
+            "StreamableHttpProgramOptions": ".http._keywords",
             "serve_http": ".http._serve_http",
             "serve_http_app": ".http._serve",
             "sse_client": ".http._sse_client",

@@ -89,6 +89,12 @@ class RunStreamableHttpOptions(
     """The options of a server over Streamable HTTP, those of `ServeOptions` among them."""
 
 
+class StreamableHttpProgramOptions(RunStreamableHttpOptions, total=False):
+    """The options of a program that serves over Streamable HTTP, those of workers among them."""
+
+    workers: int
+
+
 class RunSseOptions(SseKeywords, AddressKeywords, ListenKeywords, total=False):
     """The options of a server over HTTP with SSE, those of `ServeOptions` among them."""
 

@@ -149,3 +149,16 @@ class ServeOptions:
         hosts = [host for each in self.addresses if (host := _host_of(each)) != UNIX] or [UNIX]
         open_hosts = [each for each in hosts if each not in LOOPBACK_HOSTS]
         return (open_hosts or hosts)[0]
+
+
+@attrs.frozen(kw_only=True)
+class WorkerOptions:
+    """By how many processes a program serves.
+
+    Attributes:
+      workers: Processes that share the address. More than one need `stateless_http`, since the
+          sessions of older clients live in one process each.
+
+    """
+
+    workers: int = settable(1, whole(least=1))

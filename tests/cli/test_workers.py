@@ -1,0 +1,63 @@
+"""A file that is served by several processes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from .conftest import Running
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+HTTP = ("-t", "streamable-http", "--port", "0")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_workers_serve_a_file(
+    cli: Any, start: Callable[..., Running], shop: Path, number: signal.Signals
+) -> None:
+    running = start("run", shop, *HTTP, "--stateless-http", "--workers", "2")
+    assert running.process.stderr is not None
+    line = running.process.stderr.readline()
+    found = re.fullmatch(r"shop: serving at (\S+), by 2 workers \(Ctrl-C ends\)\n", line)
+    assert found is not None, line
+    done = cli("call", found[1], "order", "article=tea", "--json")
+    assert done.json["structuredContent"]["article"] == "tea"
+    running.process.send_signal(number)
+    assert running.process.wait(10) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([*HTTP, "--workers", "2"], "workers: 2 processes need stateless_http=True"),
+        ([*HTTP, "--workers", "0"], "--workers: expected a whole number of at least 1, got 0"),
+        ([*HTTP, "--workers", "many"], "--workers: expected a whole number, got 'many'"),
+        (["-t", "sse", "--workers", "2"], "The transport 'sse' has no option 'workers'"),
+        (["--workers", "2"], "the transport stdio has no option --workers"),
+    ],
+)
+def test_what_needs_one_process_is_refused(
+    words: list[str], message: str, cli: Any, shop: Path
+) -> None:
+    done = cli("run", shop, *words)
+    assert done.status == 2
+    assert done.err == f"trio-mcp: {done.err.removeprefix('trio-mcp: ')}"
+    assert message in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_an_address_that_is_taken_is_one_line(cli: Any, shop: Path, tmp_path: Path) -> None:
+    path = tmp_path / "none" / "socket"
+    words = ["-t", "streamable-http", "--unix-socket", path, "--stateless-http", "--workers", "2"]
+    done = cli("run", shop, *words)
+    assert done.status == 1
+    assert done.err == f"trio-mcp: cannot listen on unix:{path}: No such file or directory\n"

@@ -1,0 +1,213 @@
+"""Serving over Streamable HTTP by several processes that share their address."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import socket
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, final
+
+import trio
+
+from trio_mcp._rpc._interrupt import run_until_signal
+from trio_mcp._variables import from_environment, options_of
+from trio_mcp.transports._foreground import announce
+
+from ._lifespan import SHUTDOWN_TIMEOUT
+from ._listeners import open_listeners, remove_paths, tls_context
+from ._serve_http import read_options, serve_http
+from ._serve_options import FD, UNIX, WorkerOptions, split_address
+from ._supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ._serve import HttpServing
+    from ._serve_http import ServesHttp
+    from ._supervisor import WorkerEnd
+
+_TRANSPORT: Final = "streamable-http"
+
+_ADDRESSES: Final = ("host", "port", "binds", "unix_socket")
+
+
+def take_workers(transport: str, options: dict[str, Any]) -> int:
+    """Take out of options how many processes shall serve, and check that they can.
+
+    Args:
+      transport: How clients reach the program.
+      options: What was given; the environment says the rest.
+
+    Raises:
+      TypeError: if the transport has no such option.
+      ValueError: if these options, or this system, need one process.
+
+    """
+    if transport != _TRANSPORT:
+        if "workers" in options:
+            raise TypeError(f"The transport {transport!r} has no option 'workers'")
+        return 1
+    told = {"workers": options.pop("workers")} if "workers" in options else {}
+    told = told or from_environment(options_of(WorkerOptions).values())
+    number = WorkerOptions(**told).workers
+    if number == 1:
+        return 1
+    if not hasattr(os, "fork"):
+        raise ValueError(f"workers: expected 1 on this system, which has no fork, got {number}")
+    _, of_endpoint = read_options(_TRANSPORT, options)
+    if not of_endpoint.get("stateless_http", False):
+        raise ValueError(
+            f"workers: {number} processes need stateless_http=True, since the sessions of older "
+            "clients live in one process each"
+        )
+    return number
+
+
+def run_workers(server: ServesHttp, number: int, options: Mapping[str, Any], *, name: str) -> int:
+    """Serve by several processes, until Ctrl-C or SIGTERM.
+
+    A worker that dies is replaced. All stop when this process does, however it ends.
+
+    Args:
+      server: A `Server` or `MCPServer`.
+      number: How many processes.
+      options: Those of `serve_http`.
+      name: Of the server, for the line that says where it serves.
+
+    Returns:
+      The exit status: that of the first worker if it could not start, which it has explained on
+      stderr; 0 otherwise.
+
+    Raises:
+      TypeError, ValueError: if an option is something else.
+      RuntimeError: if this is not the main thread.
+      OSError: if an address cannot be had, or the files for TLS cannot be read.
+
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError("Workers are run by the main thread, which gets the signals")
+    listen, _ = read_options(_TRANSPORT, options)
+    if listen.certfile is not None:
+        # Each worker reads them again; but what is wrong with them is said once.
+        tls_context(listen.certfile, listen.keyfile, listen.keyfile_password, http2=listen.http2)
+    sockets = _listen(listen.addresses)
+    elsewhere = {each: value for each, value in options.items() if each not in _ADDRESSES}
+    of_worker = {**elsewhere, "binds": [f"{FD}{each.fileno()}" for each in sockets]}
+
+    def work(end: WorkerEnd) -> int:
+        _Work(server, of_worker, end).run()
+        return 0
+
+    supervisor = Supervisor(
+        number,
+        work,
+        stop_seconds=listen.graceful_timeout + SHUTDOWN_TIMEOUT + 1,
+        on_started=lambda urls: announce(name, urls, f", by {number} workers"),
+    )
+    try:
+        return supervisor.run()
+    finally:
+        remove_paths(listen.addresses)
+        for each in sockets:
+            each.close()
+
+
+@final
+class _Work(trio.TaskStatus["HttpServing"]):
+    """What a worker does."""
+
+    def __init__(self, server: ServesHttp, options: dict[str, Any], end: WorkerEnd) -> None:
+        self._server = server
+        self._options = options
+        self._end = end
+        self._scope = trio.CancelScope()
+        self._serving: HttpServing | None = None
+
+    def run(self) -> None:
+        """Serve, until the parent says to stop, or is gone, or somebody sends a signal."""
+        run_until_signal(self._serve, signals=(signal.SIGTERM,), stop=self._stop)
+
+    async def _serve(self) -> None:
+        run = trio.lowlevel.current_trio_token()
+
+        def on_stop() -> None:
+            _call_in(run, self._stop_or_cancel)
+
+        def on_hurry() -> None:
+            _call_in(run, self._cancel)
+
+        self._end.watch(on_stop, on_hurry)
+        with self._scope:
+            await serve_http(self._server, task_status=self, **self._options)
+
+    def started(self, value: HttpServing | None = None) -> None:
+        assert value is not None
+        self._serving = value
+        self._end.started(value.urls)
+
+    def _stop(self) -> bool:
+        if self._serving is None:
+            return False
+        self._serving.stop()
+        return True
+
+    def _stop_or_cancel(self) -> None:
+        if not self._stop():
+            self._cancel()
+
+    def _cancel(self) -> None:
+        self._scope.cancel(reason="the parent of this worker says so")
+
+
+def _call_in(run: trio.lowlevel.TrioToken, function: Callable[[], None]) -> None:
+    with suppress(trio.RunFinishedError):
+        run.run_sync_soon(function)
+
+
+def _listen(binds: Sequence[str]) -> list[socket.socket]:
+    # Names are resolved here, since Trio would do it in a thread, and a fork knows no threads.
+    groups = [[each] if each.startswith((UNIX, FD)) else _resolve(each) for each in binds]
+    listeners = trio.run(_open_all, groups)
+    return [socket.socket(fileno=each.socket.detach()) for each in listeners]
+
+
+def _resolve(bind: str) -> list[str]:
+    host, port = split_address(bind)
+    found = socket.getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    hosts = dict.fromkeys(str(address[0]) for *_, address in found)
+    return [f"[{each}]:{port}" if ":" in each else f"{each}:{port}" for each in hosts]
+
+
+async def _open_all(groups: list[list[str]]) -> list[trio.SocketListener]:
+    listeners: list[trio.SocketListener] = []
+    try:
+        for group in groups:
+            listeners += await _open_group(group)
+    except BaseException:
+        for each in listeners:
+            each.socket.close()
+        raise
+    return listeners
+
+
+async def _open_group(addresses: list[str]) -> list[trio.SocketListener]:
+    """Listen on the addresses of one name, as far as there is such a network here."""
+    listeners: list[trio.SocketListener] = []
+    unsupported: OSError | None = None
+    for address in addresses:
+        try:
+            listeners += await open_listeners([address])
+        except OSError as exc:
+            if exc.errno != errno.EAFNOSUPPORT:
+                for each in listeners:
+                    each.socket.close()
+                raise
+            unsupported = exc
+    if not listeners and unsupported is not None:
+        raise unsupported
+    return listeners
