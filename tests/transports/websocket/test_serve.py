@@ -222,7 +222,7 @@ def test_type_checkers_know_what_is_taken():
 @pytest.mark.parametrize(
     ("sent", "status", "says"),
     [
-        (request("ws://x/other"), 404, b"nothing at /other"),
+        (request("ws://x/other?token=SECRET"), 404, b"nothing at /other"),
         (request().replace(b"GET", b"POST"), 405, b"GET"),
         (request(connection=None), 426, b"WebSocket endpoint"),
         (request(upgrade="h2c"), 426, b"WebSocket endpoint"),
@@ -256,6 +256,7 @@ async def test_request_that_opens_nothing_is_refused_once_with_its_reason(
         assert says in body
         assert b"Traceback" not in body
     assert sum(f"was refused with {status}" in each for each in caplog.messages) == 1
+    assert "SECRET" not in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,9 @@ class Opening:
     @property
     def name(self) -> str:
         """What it asks for, for the log."""
-        return f"{self.request.method.decode()} {self.request.target.decode():.100}"
+        # Without the query, which may hold secrets.
+        target = self.request.target.decode().partition("?")[0]
+        return f"{self.request.method.decode()} {target:.100}"
 
     async def give_head(self, _stream: RawStream) -> tuple[bytes, bytes]:
         """Give the head, and what came behind it."""

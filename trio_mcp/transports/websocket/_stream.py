@@ -156,7 +156,8 @@ class GuardedStream(trio.abc.Stream):
         """Send what was collected, in one go."""
         corked, self._corked = self._corked, None
         if corked:
-            await self.send_all(b"".join(corked))
+            async with self._writing:
+                await self._write(b"".join(corked))
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """Send a frame, or do nothing where that is in vain.
@@ -169,11 +170,13 @@ class GuardedStream(trio.abc.Stream):
             await trio.lowlevel.checkpoint()
             return
         if self._corked is not None:
-            self._corked.append(data)
             await trio.lowlevel.checkpoint()
+            if not self.close_sent:
+                self.close_sent = data[0] == _CLOSE_FRAME
+                self._corked.append(data)
             return
         async with self._writing:
-            if not self.unwritable and not self.close_sent and not self._cut:
+            if not self.close_sent:
                 self.close_sent = data[0] == _CLOSE_FRAME
                 await self._write(data)
 
@@ -181,6 +184,8 @@ class GuardedStream(trio.abc.Stream):
         await self._stream.wait_send_all_might_not_block()
 
     async def _write(self, data: bytes) -> None:
+        if self.unwritable or self._cut:
+            return
         self._cut = True
         rest = memoryview(data)
         try:
@@ -194,6 +199,7 @@ class GuardedStream(trio.abc.Stream):
                 rest = rest[READ_SIZE:]
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self.unwritable = True
+            return
         self._cut = False
 
     # Ending

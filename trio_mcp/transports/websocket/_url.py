@@ -34,11 +34,6 @@ class WebSocketUrl:
     target: str
 
 
-def is_websocket_url(url: str) -> bool:
-    """Tell whether a string means a WebSocket server."""
-    return urlsplit(url).scheme in _PORTS
-
-
 def read_url(url: str) -> WebSocketUrl:
     """Take a URL apart.
 
