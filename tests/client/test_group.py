@@ -18,6 +18,7 @@ from trio_mcp.client import (
     RestartPolicy,
     SseServerParameters,
     StreamableHttpParameters,
+    WebSocketServerParameters,
 )
 from trio_mcp.errors import ConnectionLost, MCPError, RequestTimeout
 from trio_mcp.mcpserver import MCPServer
@@ -298,8 +299,9 @@ async def test_a_cancelled_connect_all_closes_what_it_opened(autojump_clock, scr
         nursery.cancel_scope.cancel()
 
 
-def test_headers_are_not_shown():
-    shown = repr(StreamableHttpParameters(url="http://x/", headers={"Authorization": "secret"}))
+@pytest.mark.parametrize("parameters", [StreamableHttpParameters, WebSocketServerParameters])
+def test_headers_are_not_shown(parameters):
+    shown = repr(parameters(url="http://x/", headers={"Authorization": "secret"}))
     assert "Authorization" in shown
     assert "secret" not in shown
 

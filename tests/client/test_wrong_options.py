@@ -17,6 +17,7 @@ from trio_mcp.client import (
     ResultClaim,
     SseServerParameters,
     StreamableHttpParameters,
+    WebSocketServerParameters,
     advertise,
     connect,
 )
@@ -202,6 +203,11 @@ def test_what_is_no_extension_is_refused_when_the_client_is_made(extension, mess
             "headers: expected a dict, got int",
         ),
         (StreamableHttpParameters, {"url": "x", "max_sse_event_size": 0}, "max_sse_event_size: "),
+        (WebSocketServerParameters, {"url": 5}, "url: expected str, got int"),
+        (WebSocketServerParameters, {"url": "ws://x", "timeout": "5"}, "timeout: expected a num"),
+        (WebSocketServerParameters, {"url": "ws://x", "max_message_size": 0}, "max_message_size"),
+        (WebSocketServerParameters, {"url": "ws://x", "ping_interval": 0}, "ping_interval: expec"),
+        (WebSocketServerParameters, {"url": "ws://x", "ping_timeout": None}, "ping_timeout: expe"),
     ],
 )
 def test_what_options_are_made_of_is_checked_alike(make, options, message):
