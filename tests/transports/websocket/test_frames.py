@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trio_mcp.transports.websocket._frames import MAX_PARTS, Close, FrameGate
 
@@ -58,6 +62,22 @@ def test_nothing_of_a_refused_frame_can_be_decoded(size, bad, code):
     assert gate.refusal is not None
     assert gate.refusal.code == code
     assert not gate.close_seen
+
+
+@given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=5))
+def test_how_bytes_are_cut_makes_no_difference(data, cuts):
+    whole, parts = FrameGate(100), FrameGate(100)
+    passing, complete = whole.admit(data)
+    assert 0 <= complete <= passing <= len(data)
+    at = [0, *sorted(cuts), 200]
+    done = b""
+    for start, end in itertools.pairwise(at):
+        piece = data[start:end]
+        done += piece[: parts.admit(piece)[0]]
+    assert (parts.refusal, parts.close_seen) == (whole.refusal, whole.close_seen)
+    # What is held back may be part of a header by one or the other.
+    assert done[:passing] == data[:passing][: len(done)]
+    assert len(done) - passing < 14
 
 
 def test_what_closes_is_noticed_behind_a_refusal():
