@@ -70,8 +70,9 @@ class Client(LivingClient):
     it, in bounded time; calls that still wait in other tasks fail with `ConnectionLost`.
 
     Args:
-      server: A `Server` or `MCPServer` of this process, `StdioServerParameters`, or a
-          transport: an async context manager that yields a `Channel` or its two ends.
+      server: A `Server` or `MCPServer` of this process, `StdioServerParameters`, a URL
+          (``https://…``, ``wss://…`` and the like), or a transport: an async context manager
+          that yields a `Channel` or its two ends.
       raise_exceptions: For a server of this process: let a defect of a handler reach the
           caller as it is.
       read_timeout_seconds: How long each request may wait for its answer, from when it was

@@ -65,6 +65,7 @@ async def send_malformed(channel: Any) -> None:
     await channel._connection.send_message("no JSON")
 
 
+@pytest.mark.req("R-076")
 @pytest.mark.parametrize("open_it", [open_pair, open_pair_turned], ids=["client", "server"])
 async def test_every_promise_of_a_channel(monkeypatch, open_it):
     await check_channel(partial(open_it, monkeypatch), send_malformed=send_malformed)

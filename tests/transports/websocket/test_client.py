@@ -53,6 +53,7 @@ async def call(client: Client, text: str = "hi") -> Any:
 
 
 @ERAS
+@pytest.mark.req("R-077")
 async def test_url_is_all_that_a_client_needs(mode):
     async with serving() as (served, _), Client(served.url, mode=mode) as client:
         assert await call(client) == "hi"
