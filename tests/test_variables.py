@@ -29,12 +29,16 @@ from trio_mcp.transports import (
     HttpPaths,
     ServeOptions,
     TransportSecuritySettings,
+    WebSocketOptions,
     serve_http,
 )
 from trio_mcp.transports.http._making import LISTENING, settle
 from trio_mcp.transports.http._serve_options import WorkerOptions
 
-CLASSES = (Settings, ServeOptions, WorkerOptions, HttpPaths, HttpOptions, TransportSecuritySettings)
+CLASSES = (
+    *(Settings, ServeOptions, WorkerOptions, HttpPaths, HttpOptions),
+    *(WebSocketOptions, TransportSecuritySettings),
+)
 
 
 @pytest.mark.parametrize(

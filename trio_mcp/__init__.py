@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from trio_mcp.server import ToolsListChanged as ToolsListChanged
     from trio_mcp.transports import StdioServerParameters as StdioServerParameters
     from trio_mcp.transports import open_memory_channel_pair as open_memory_channel_pair
+    from trio_mcp.transports import serve_http as serve_http
     from trio_mcp.transports import stdio_client as stdio_client
     from trio_mcp.transports import stdio_server as stdio_server
     from trio_mcp.types import Annotations as Annotations
@@ -282,6 +283,7 @@ __all__ = [
     "advertise",
     "connect",
     "open_memory_channel_pair",
+    "serve_http",
     "stdio_client",
     "stdio_server",
 ]
@@ -341,6 +343,7 @@ _HOMES = {
     "PromptsListChanged": "trio_mcp.server",
     "StdioServerParameters": "trio_mcp.transports",
     "open_memory_channel_pair": "trio_mcp.transports",
+    "serve_http": "trio_mcp.transports",
     "stdio_client": "trio_mcp.transports",
     "stdio_server": "trio_mcp.transports",
     "Annotations": "trio_mcp.types",

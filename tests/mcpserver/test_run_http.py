@@ -101,6 +101,31 @@ async def test_a_signal_ends_it_in_good_order(number: signal.Signals) -> None:
 
 
 @posix
+@pytest.mark.case("C019", "C049")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_streams_that_are_open_do_not_hold_it_up(mode: str) -> None:
+    async with (
+        running(options="port=0, graceful_timeout=60") as server,
+        Client(server.url, mode=mode) as client,
+    ):
+        if mode == "auto":
+            async with client.listen(tools_list_changed=True) as news:
+                began = time.monotonic()
+                server.process.terminate()
+                assert [event async for event in news] == []
+        else:
+            # Its stream for what the server says without being asked is open.
+            await client.call_tool("work", {"seconds": 0})
+            began = time.monotonic()
+            server.process.terminate()
+        assert await server.end() == (0, SAID[mode])
+        assert time.monotonic() - began < 3
+
+
+SAID = {"auto": "lifespan left\n", "legacy": "works\nlifespan left\n"}
+
+
+@posix
 async def test_it_waits_for_what_runs_only_for_a_while() -> None:
     async with (
         running(options="port=0, graceful_timeout=0.3") as server,
