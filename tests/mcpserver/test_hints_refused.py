@@ -21,9 +21,6 @@ HINTS = [
     (ipaddress.IPv6Network, "::/64"),
     (Counter[str], {"a": 1}),
     (defaultdict[str, int], {"a": 1}),
-    (pydantic.AnyUrl, "https://example.com/"),
-    (pydantic.SecretStr, "x"),
-    (pydantic.Json, "[1]"),
 ]
 
 

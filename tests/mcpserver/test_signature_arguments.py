@@ -4,6 +4,7 @@ import datetime as dt
 from typing import Any
 
 import attrs
+import pydantic
 import pytest
 
 from trio_mcp.mcpserver._signature import ArgumentsError, read_signature
@@ -47,6 +48,35 @@ def refused(**arguments: Any) -> str:
 @pytest.mark.parametrize("name", ["text", "either", "anything"])
 def test_text_stays_text_whatever_it_looks_like(name: str, text: str) -> None:
     assert prepare(**{name: text})[name] is text
+
+
+class Numbers(pydantic.RootModel[list[int]]):
+    pass
+
+
+class Tree(pydantic.RootModel["list[Tree] | int"]):
+    pass
+
+
+class Either(pydantic.RootModel[list[int] | str]):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "root"),
+    [
+        (Numbers, "[1, 2]", [1, 2]),
+        (Numbers | None, "[1, 2]", [1, 2]),
+        (Tree, "[1]", [Tree(1)]),
+        (Either, "[1, 2]", "[1, 2]"),
+    ],
+)
+def test_json_text_is_read_for_a_model_that_is_no_object(model: Any, text: str, root: Any) -> None:
+    def take(model: Any) -> None: ...
+
+    take.__annotations__["model"] = model
+    prepared = read_signature(take, is_context=lambda hint: False).prepare({"model": text})
+    assert prepared["model"].root == root
 
 
 def test_json_text_is_read_where_no_text_is_possible() -> None:

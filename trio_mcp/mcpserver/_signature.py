@@ -21,6 +21,7 @@ from ._arguments import ArgumentsError, Parameter, Resolved, Signature
 from ._callables import callable_docstring, callable_name
 from ._docstring import parse_docstring
 from ._hints import HintError, Scope, UnknownName, Walker
+from ._hints._adapted import runs_functions
 from ._hints._constraints import alias_of
 from ._hints._defaults import default_fits, show_default
 from ._hints._errors import show
@@ -369,6 +370,10 @@ class _Reader:
                 f"{self.name}: parameter {parameter.name!r}{whole_hint}: {exc}"
             ) from exc
         keywords = dict(shape.schema)
+        if taken is not hint and runs_functions(metadata):
+            text = keywords["anyOf"][0].get("description")
+            if text is not None:
+                keywords["description"] = text
         if parameter.name in told:
             keywords.setdefault("description", told[parameter.name])
         self._show_default(parameter, taken, shape, keywords, default)
@@ -456,6 +461,8 @@ def _nullable(hint: Any) -> Any:
     # A default of None says that None is taken, whatever the hint forgot.
     if get_origin(hint) is Annotated:
         inner, *metadata = get_args(hint)
+        if runs_functions(hint.__metadata__):
+            return typing.Optional[hint]  # noqa: UP045 - they do not expect None
         return Annotated[(_nullable(inner), *metadata)]
     return typing.Optional[hint]  # noqa: UP045 - a value: the hint may be a string
 

@@ -6,7 +6,8 @@ JSON (`Shape.unstructure`). All three come from one walk, so they cannot differ.
 
 One file each: names in string hints (`_scope`), scalars, containers, choices (Literal, Enum,
 unions), records (attrs, dataclasses, TypedDict, NamedTuple, msgspec), pydantic models, the
-metadata of ``Annotated`` (`_constraints`), and Python values to JSON by class (`_to_json`).
+metadata of ``Annotated`` (`_constraints`, `_checks`), what pydantic has to read or run
+(`_adapted`), and Python values to JSON by class (`_to_json`).
 
 The conversions are plain closures and not hooks of a cattrs converter: cattrs resolves the
 hints of a class by itself, in the module alone, and so cannot read classes that live in a

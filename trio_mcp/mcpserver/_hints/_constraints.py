@@ -2,7 +2,8 @@
 
 Nothing is imported for it: annotated-types (``Ge(1)``), ``msgspec.Meta``, pydantic's
 ``Field(...)`` and any class with the same attributes work. A str is the description, a dict
-is merged into the schema. What is not understood is left alone, as PEP 593 asks.
+is merged into the schema. What a schema cannot say is checked on the value (`_checks`), and
+validators of pydantic are run (`_adapted`). Anything else is left alone, as PEP 593 asks.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 
-from trio_mcp._codec._schema import describe_value
-
-from ._errors import HintError, Mismatch
+from ._checks import Bound, checked, checks_in, has_flags
+from ._errors import HintError
 from ._to_json import to_json
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from trio_mcp.types._base import JsonObject
 
-    from ._shape import Conversion, Shape
+    from ._checks import Check
+    from ._shape import Shape
 
 _BOUNDS: Final[dict[str, tuple[str, Callable[[Any, Any], bool], str]]] = {
     "ge": ("minimum", operator.ge, "at least"),
@@ -56,18 +57,29 @@ def constrained(shape: Shape, metadata: tuple[Any, ...], hint: Any) -> Shape:
             _add_texts(schema, each)
             _add_bounds(schema, shape, each, hint, checks)
             _add_extra(schema, each)
-    structure = _checked(shape.structure, tuple(checks)) if checks else shape.structure
+            checks += checks_in(each, hint)
+    structure = checked(shape.structure, tuple(checks)) if checks else shape.structure
     return attrs.evolve(shape, schema=schema, structure=structure)
 
 
-def flattened(metadata: Any) -> Iterator[Any]:
-    """Yield each piece of metadata, and those that a pydantic ``Field`` holds."""
+def flattened(metadata: Any, *, classes: bool = False) -> Iterator[Any]:
+    """Yield each piece of metadata, and those that a group or a pydantic ``Field`` holds.
+
+    Args:
+      metadata: Of an ``Annotated``.
+      classes: Yield classes, too. They are no constraints: ``Annotated[CallToolResult, Model]``.
+
+    """
     for each in metadata:
         if isinstance(each, type):
-            continue  # Annotated[CallToolResult, Model]: a class is no constraint
+            if classes:
+                yield each
+            continue
         yield each
         inner: Any = getattr(each, "metadata", None)
-        if isinstance(inner, (list, tuple)):
+        if getattr(each, "__is_annotated_types_grouped_metadata__", False):
+            yield from flattened(each)
+        elif isinstance(inner, (list, tuple)):
             yield from flattened(cast("Iterable[Any]", inner))
 
 
@@ -113,7 +125,7 @@ def _add_bounds(
         if bound is None:
             continue
         if shape.bounded_by == "value":
-            checks.append(Check(compare, bound, f"{words} {bound}"))
+            checks.append(Bound(compare, bound, f"{words} {bound}"))
         else:
             schema[keyword] = _number(bound, hint)
     for name, (keyword, compare, words) in _LENGTHS.items():
@@ -121,17 +133,14 @@ def _add_bounds(
         if length is None or (length == 0 and keyword == "min"):
             continue
         if shape.bounded_by == "length":
-            checks.append(Check(compare, length, f"{words} {length} bytes", measure=len))
+            checks.append(Bound(compare, length, f"{words} {length} bytes", measure=len))
         else:
             for json_type, size in _SIZES.items():
-                if json_type in shape.types and len(shape.types) < len(_ALL):
+                if json_type in shape.types:
                     schema[keyword + size] = int(length)
     pattern = _given(metadata, "pattern")
-    if pattern is not None:
+    if pattern is not None and not has_flags(pattern):
         schema["pattern"] = str(getattr(pattern, "pattern", pattern))  # compiled, or not
-
-
-_ALL: Final = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
 def _given(metadata: Any, name: str) -> Any:
@@ -146,32 +155,3 @@ def _number(bound: Any, hint: Any) -> int | float:
         return float(bound)
     except (TypeError, ValueError):
         raise HintError(hint, f"the bound {bound!r} is no number") from None
-
-
-@attrs.frozen(eq=False)
-class Check:
-    """A bound that JSON Schema cannot hold, since JSON spells the value as text."""
-
-    compare: Callable[[Any, Any], bool]
-    bound: Any
-    words: str
-    measure: Callable[[Any], Any] | None = None
-
-    def fails(self, value: Any) -> bool:
-        measured = value if self.measure is None else self.measure(value)
-        try:
-            return not self.compare(measured, self.bound)
-        except TypeError as exc:
-            # A time without a zone and one with a zone have no order.
-            raise Mismatch(f"something comparable with {self.bound}", str(value)) from exc
-
-
-def _checked(structure: Conversion | None, checks: tuple[Check, ...]) -> Conversion:
-    def checked(value: Any) -> Any:
-        made = value if structure is None else structure(value)
-        for check in checks:
-            if check.fails(made):
-                raise Mismatch(check.words, describe_value(value))
-        return made
-
-    return checked

@@ -131,9 +131,9 @@ def _member_names(hint: Any, name: Shape) -> tuple[dict[str, Any], Conversion | 
     if name.takes_only("string"):
         return ({} if name.schema == {"type": "string"} else name.schema), name.structure
     if name.takes_only("integer") and name.schema == {"type": "integer"}:
-        return {"pattern": _INTEGER.pattern}, int
+        return {"pattern": _INTEGER.pattern}, _then(int, name.structure)
     if not name.schema:
-        return {}, None
+        return {}, name.structure
     raise HintError(hint, "the names of an object's members are text, so keys must be too")
 
 
@@ -176,9 +176,11 @@ def _members(read_name: Conversion | None, make: Conversion | None) -> Conversio
     }
 
 
-def _then(first: Conversion | None, second: Callable[[Any], Any]) -> Conversion:
-    if first is None:
-        return second
+def _then(first: Conversion | None, second: Callable[[Any], Any] | None) -> Conversion:
+    if first is None or second is None:
+        found = first or second
+        assert found is not None
+        return found
     return lambda value: second(first(value))
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 
 from trio_mcp._codec._json import checked_copy
 
-from ._errors import Mismatch
 from ._records import NOTHING
 from ._shape import Shape, json_type
 from ._to_json import to_json
@@ -76,7 +75,8 @@ def _takes(walker: Walker, shape: Shape, default: Any, form: Any) -> bool:
     if shape.structure is not None and isinstance(default, (str, int, float)):
         try:
             shape.structure(form)
-        except Mismatch:  # "tomorrow" for a date
+        except Exception:  # noqa: BLE001 - validators of the author's may raise anything
+            # "tomorrow" for a date.
             return False
     return True
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from trio_mcp._codec import excerpt
+
 
 def show(hint: Any) -> str:
     """Write a hint the way its author would have."""
@@ -71,7 +73,9 @@ class Mismatch(ValueError):
         return self
 
     def __str__(self) -> str:
-        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        where = "".join(
+            f"[{step}]" if isinstance(step, int) else f".{excerpt(step)}" for step in self.path
+        )
         text = f"expected {self.expected}, got {self.got}"
         return f"{where.removeprefix('.')}: {text}" if where else text
 
@@ -87,3 +91,26 @@ class ReadError(Exception):
     def __init__(self, reason: Exception) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+def told_by(error: BaseException) -> str:
+    """Give the reason that an error of an author's own code tells; of pydantic's, the first one.
+
+    Pydantic's own text spreads over several lines, with a link in each.
+    """
+    listed: Any = getattr(error, "errors", None)
+    faults: Any = listed() if callable(listed) and hasattr(error, "error_count") else ()
+    if faults:
+        where = ".".join(map(str, faults[0]["loc"]))
+        return f"{where}: {told_in(faults[0])}" if where else told_in(faults[0])
+    if error.args and isinstance(error.args[0], str):
+        return error.args[0]
+    return str(error)
+
+
+def told_in(fault: Any) -> str:
+    """Give the reason in one entry of pydantic's ``errors()``: the author's own words if any."""
+    raised: Any = fault.get("ctx", {}).get("error")
+    if isinstance(raised, Exception):
+        return told_by(raised) or str(fault["msg"])
+    return str(fault["msg"])

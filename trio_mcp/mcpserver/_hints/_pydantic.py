@@ -6,14 +6,14 @@ are put where they are used, the others join the definitions of the walk.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from trio_mcp._codec._json import dumps
 from trio_mcp._codec._schema import describe_value
 from trio_mcp.types._base import is_array, is_object
 
-from ._errors import HintError, Mismatch
-from ._shape import ANY_TYPE, Conversion, JsonType, Shape
+from ._errors import HintError, Mismatch, told_by, told_in
+from ._shape import ANY_TYPE, JSON_CLASSES, Conversion, JsonType, Shape, json_type
 from ._to_json import pydantic_dump, to_json
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
 
 _OBJECT: Final[frozenset[JsonType]] = frozenset(("object",))
+_WHOLE: Final[frozenset[JsonType]] = frozenset(("integer",))
 _PREFIX: Final = "#/$defs/"
 # Values, not schemas: a "$ref" in them is data.
 _DATA: Final = frozenset(("default", "examples", "const", "enum"))
@@ -51,10 +52,46 @@ def pydantic_shape(
         # Pydantic has no common base for what it raises here, nor may we import it.
         raise HintError(cls, f"pydantic makes no JSON Schema of it ({exc})") from exc
     absorbed = absorb(schema, definitions, unique_name)
-    target = _target(absorbed)
-    root = absorbed if target is None else definitions[target]
-    types = _OBJECT if root.get("type") == "object" else ANY_TYPE
+    types = json_types_of(absorbed, definitions, is_result=is_result)
     return Shape(absorbed, types, _reader(cls), _writer(cls))
+
+
+def json_types_of(
+    schema: JsonObject, definitions: JsonObject, *, is_result: bool
+) -> frozenset[JsonType]:
+    """Tell what JSON types a schema of pydantic admits.
+
+    Args:
+      schema: With its definitions brought in.
+      definitions: Those that are recursive.
+      is_result: An object has to say that it is one, for the root of an output schema must.
+
+    """
+    types = _types_in(schema, definitions, set())
+    if is_result and types == _OBJECT:
+        target = _target(schema)
+        root = schema if target is None else definitions[target]
+        return _OBJECT if root.get("type") == "object" else ANY_TYPE
+    return types
+
+
+def _types_in(schema: JsonObject, definitions: JsonObject, seen: set[str]) -> frozenset[JsonType]:
+    target = _target(schema)
+    if target is not None:
+        if target in seen:
+            return frozenset()  # what it is besides decides
+        return _types_in(definitions[target], definitions, {*seen, target})
+    named: Any = schema.get("type")
+    if named is not None:
+        types: frozenset[Any] = frozenset((named,) if isinstance(named, str) else named)
+        return types | _WHOLE if "number" in types else types
+    for keyword in ("anyOf", "oneOf"):
+        if keyword in schema:
+            return frozenset[JsonType]().union(
+                *(_types_in(arm, definitions, seen) for arm in schema[keyword])
+            )
+    listed: Any = [schema["const"]] if "const" in schema else schema.get("enum")
+    return ANY_TYPE if listed is None else frozenset[JsonType](map(json_type, listed))
 
 
 def _reader(cls: Any) -> Conversion:
@@ -63,19 +100,27 @@ def _reader(cls: Any) -> Conversion:
             # As JSON, since a strict model takes a date from JSON text and not from a str.
             return cls.model_validate_json(dumps(value))
         except ValueError as exc:
-            raise _mismatch(cls, exc, value) from exc
+            raise mismatch_of(f"a {cls.__name__}", exc, value) from exc
 
     return structure
 
 
-def _mismatch(cls: Any, error: Any, value: Any) -> Mismatch:
-    listed = getattr(error, "errors", None)
-    if not callable(listed):
-        return Mismatch(f"a {cls.__name__}", describe_value(value))
-    first: Any = error.errors()[0]
-    return Mismatch(f"a {cls.__name__} ({first['msg']})", describe_value(first["input"])).under(
-        *first["loc"]
-    )
+def mismatch_of(noun: str, error: Exception, value: Any) -> Mismatch:
+    """Say in one sentence what pydantic says in several, without its links.
+
+    Args:
+      noun: What was wanted.
+      error: What pydantic raised.
+      value: What it was given.
+
+    """
+    if not callable(getattr(error, "errors", None)):
+        return Mismatch(f"{noun} ({told_by(error)})", describe_value(value))
+    first: Any = cast("Any", error).errors()[0]
+    found: Any = first["input"]
+    # A validator may have made something of it that is no JSON.
+    got = describe_value(found if type(found) in JSON_CLASSES else value)
+    return Mismatch(f"{noun} ({told_in(first)})", got).under(*first["loc"])
 
 
 def _writer(cls: Any) -> Conversion:
@@ -85,7 +130,7 @@ def _writer(cls: Any) -> Conversion:
             try:
                 return pydantic_dump(cls.model_validate(value))
             except ValueError as exc:
-                raise _mismatch(cls, exc, value) from exc
+                raise mismatch_of(f"a {cls.__name__}", exc, value) from exc
         return to_json(value)
 
     return unstructure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import typing
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +14,7 @@ from trio_mcp.mcpserver._docstring import parse_docstring
 
 from ._containers import converted
 from ._defaults import show_default
-from ._errors import Mismatch, show
+from ._errors import Mismatch, show, told_by
 from ._records import NOTHING, Record, RecordField, field_hints
 from ._shape import Conversion, Shape
 from ._to_json import to_json
@@ -47,7 +48,7 @@ class RecordReader:
         fields = [
             self._field(each, *hints.get(each.attribute, (Any, self.walker.scope)), told.params)
             for each in self.record.fields
-            if each.settable or self.walker.is_result
+            if (each.readable if self.walker.is_result else each.settable)
         ]
         schema = self._schema(fields, told.text)
         structure = None if self.walker.is_result else self._structure(fields)
@@ -55,6 +56,7 @@ class RecordReader:
 
     def _field(self, field: RecordField, hint: Any, scope: Scope, told: dict[str, str]) -> _Field:
         required, hint = _unqualified(hint, field.required)
+        hint = _of_init_variable(hint)
         if field.default is None and not field.required:
             hint = typing.Optional[hint]  # noqa: UP045 - of a value, not in a hint
         shape = self.walker.within(scope, hint)
@@ -115,6 +117,10 @@ def _unqualified(hint: Any, required: bool) -> tuple[bool, Any]:
         (hint,) = typing.get_args(hint)
 
 
+def _of_init_variable(hint: Any) -> Any:
+    return hint.type if hint.__class__ is dataclasses.InitVar else hint
+
+
 def _dict_structure(fields: list[_Field]) -> Conversion | None:
     makers = [
         (each.field.wire, each.shape.structure)
@@ -147,7 +153,6 @@ def _object_structure(cls: Any, fields: list[_Field]) -> Conversion:
             return cls(**given)
         except ValueError as exc:
             # A rule of the class, which attrs validators and __post_init__ report like this.
-            told = exc.args[0] if exc.args and isinstance(exc.args[0], str) else str(exc)
-            raise Mismatch(f"a {cls.__name__} ({told})", describe_value(value)) from exc
+            raise Mismatch(f"a {cls.__name__} ({told_by(exc)})", describe_value(value)) from exc
 
     return structure

@@ -47,6 +47,7 @@ class RecordField:
       required: It has no default.
       default: The default if it is a value that every instance shares or a fresh empty one.
       settable: The constructor takes it.
+      readable: It is there afterwards.
 
     """
 
@@ -56,6 +57,7 @@ class RecordField:
     required: bool
     default: Any = NOTHING
     settable: bool = True
+    readable: bool = True
 
 
 @attrs.frozen
@@ -157,10 +159,23 @@ def _dataclass_record(cls: Any) -> Record:
             required=each.default is _NONE and each.default_factory is _NONE,
             default=_fresh(each.default_factory) if each.default is _NONE else each.default,
             settable=each.init,
+            readable=not _is_init_variable(each),
         )
-        for each in dataclasses.fields(cls)
+        for each in _dataclass_fields(cls)
     )
     return Record(cls, "dataclass", fields)
+
+
+def _dataclass_fields(cls: Any) -> list[dataclasses.Field[Any]]:
+    """Return the fields, and the arguments of the constructor that become none (``InitVar``)."""
+    named = {each.name for each in dataclasses.fields(cls)}
+    everything: Mapping[str, dataclasses.Field[Any]] = cls.__dataclass_fields__
+    return [each for name, each in everything.items() if name in named or _is_init_variable(each)]
+
+
+def _is_init_variable(field: Any) -> bool:
+    # Its hint may be a string; this is how the standard library has understood that.
+    return repr(getattr(field, "_field_type", None)) == "_FIELD_INITVAR"
 
 
 _NONE: Final = dataclasses.MISSING

@@ -28,6 +28,9 @@ _JSON_TYPES: Final[dict[type, JsonType]] = {
     type(None): "null",
 }
 
+JSON_CLASSES: Final = frozenset(_JSON_TYPES)
+"""The classes that JSON is read into."""
+
 
 def json_type(value: Any) -> JsonType:
     """Name the type of a JSON value; a float is a "number" even where it is whole."""

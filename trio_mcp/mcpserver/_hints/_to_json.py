@@ -11,6 +11,7 @@ import datetime as dt
 import decimal
 import enum
 import pathlib
+import sys
 import uuid
 from collections import abc, deque
 from typing import TYPE_CHECKING, Any, Final
@@ -100,6 +101,8 @@ def _writer_for(cls: type[Any]) -> Callable[[Any], Any]:
     dump = getattr(cls, "model_dump", None)
     if callable(dump) and hasattr(cls, "model_json_schema"):
         return pydantic_dump
+    if hasattr(cls, "__pydantic_serializer__") or cls.__module__.startswith("pydantic."):
+        return _pydantic_value
     record = read_record(cls)
     if record is not None:
         return _record_writer(record)
@@ -113,6 +116,12 @@ def _writer_for(cls: type[Any]) -> Callable[[Any], Any]:
 def pydantic_dump(value: Any) -> Any:
     """Write a pydantic model under the names of its schema."""
     return value.model_dump(mode="json", by_alias=True)
+
+
+def _pydantic_value(value: Any) -> Any:
+    """Write an object of a pydantic dataclass, or of one of pydantic's own types."""
+    # Loaded: something of pydantic has been made. It is not for this package to import.
+    return sys.modules["pydantic_core"].to_jsonable_python(value, by_alias=True)
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -161,7 +170,7 @@ def _wire_model(value: WireModel) -> Any:
 
 
 def _record_writer(record: Record) -> Callable[[Any], Any]:
-    fields = tuple((each.attribute, each.wire) for each in record.fields)
+    fields = tuple((each.attribute, each.wire) for each in record.fields if each.readable)
     tag = record.tag
 
     def write(value: Any) -> dict[str, Any]:

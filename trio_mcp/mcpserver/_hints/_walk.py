@@ -15,6 +15,7 @@ from trio_mcp._codec._schema import compile_validator
 from trio_mcp.types import WireModel
 
 from . import _containers as containers
+from ._adapted import adapted_shape, has_validators, is_adapted_class, validated_shape
 from ._choices import Matcher, enum_shape, literal_shape, union_shape
 from ._constraints import constrained
 from ._errors import HintError, UnknownName, show
@@ -97,10 +98,17 @@ class Walker:
     def _read(self, hint: Any) -> Shape:
         if isinstance(hint, (str, ForwardRef)):
             return self._forward(hint)
+        origin = typing.get_origin(hint)
+        if is_adapted_class(hint if origin is None else origin):
+            return self.define(
+                hint,
+                lambda: getattr(hint, "__name__", None),
+                ANY_TYPE,
+                lambda: adapted_shape(self, hint),
+            )
         scalar = scalar_shape(hint)
         if scalar is not None:
             return scalar
-        origin = typing.get_origin(hint)
         if origin is None:
             return self._plain(hint)
         if origin is Literal:
@@ -272,6 +280,8 @@ class Walker:
 
     def _subscripted(self, hint: Any, origin: Any, given: tuple[Any, ...]) -> Shape:
         if origin is Annotated:
+            if not self.is_result and has_validators(hint.__metadata__):
+                return validated_shape(self, hint, given[0])
             return constrained(self.shape(given[0]), hint.__metadata__, hint)
         if origin is typing.Union or origin is types.UnionType:
             return union_shape([self.shape(each) for each in given], self.matcher)
