@@ -122,7 +122,7 @@ def is_async_callable(fn: Callable[..., Any]) -> bool:
     )
 
 
-def awaited(callback: str, returned: Awaitable[T]) -> Awaitable[T]:
+def awaited(callback: str, returned: Awaitable[T], of: object = None) -> Awaitable[T]:
     """Check that a callback returned something to await, and hand it on.
 
     When a callback is given, this cannot be known: a plain function may return a coroutine.
@@ -130,15 +130,18 @@ def awaited(callback: str, returned: Awaitable[T]) -> Awaitable[T]:
     Args:
       callback: The name that the user knows it by.
       returned: What calling it returned.
+      of: What the name does not say: a text, or the function itself. Put into words only when
+        there is an error, as this is on the way of every call.
 
     Raises:
       TypeError: if it was no async function.
 
     """
-    if returned.__class__ is CoroutineType or inspect.isawaitable(returned):
+    if returned.__class__ is CoroutineType or _is_awaitable(returned):
         return returned
+    which = callback if of is None else f"{callback} {_name(of)}"
     got = type(returned).__name__
-    raise TypeError(f"{callback}: expected an async function, got one that returned {got}")
+    raise TypeError(f"{which}: expected an async function, got one that returned {got}")
 
 
 def check_number(
@@ -251,6 +254,16 @@ def check_mapping(
     for name, member in cast("Mapping[object, object]", value).items():
         check_text(f"a name in {argument}", name)
         check_kind(f"{argument}[{name!r}]", member, kinds, each)
+
+
+def _is_awaitable(value: object) -> bool:
+    return inspect.isawaitable(value)
+
+
+def _name(of: object) -> str:
+    if isinstance(of, str):
+        return of
+    return str(getattr(of, "__qualname__", None) or type(of).__qualname__)
 
 
 def _names(kinds: type | tuple[type, ...]) -> str:

@@ -172,7 +172,7 @@ def check_request(method: str, params: JsonObject | None) -> None:
 
     """
     try:
-        dumps({"method": method, "params": params})
+        dumps([method, params])
     except (TypeError, ValueError):
         _refuse_call(method, params)
 
@@ -207,11 +207,10 @@ def check_result(result: JsonObject) -> None:
       TypeError, ValueError: with the path and what is wrong there.
 
     """
-    answer: JsonObject = {"result": result}
     try:
-        dumps(answer)
+        dumps([result])
     except (TypeError, ValueError):
-        why = _why_unwritable(answer)
+        why = _why_unwritable({"result": result})
         if why is not None:
             raise why from None
         raise

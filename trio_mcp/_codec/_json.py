@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec.json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from trio_mcp.types._base import JsonValue
 
 MAX_JSON_DEPTH: Final = 100
@@ -34,6 +32,9 @@ MAX_INTEGER_DIGITS: Final = 4300
 The decoder's own limit. Python's, `sys.set_int_max_str_digits`, can only lower it: reading takes
 time that grows with the square of the length.
 """
+
+_LEAST_DEEP: Final = 2 * MAX_JSON_DEPTH
+# A text that is no longer cannot nest deeper.
 
 _SMALL: Final = 4096
 # Longer texts are searched for brackets by memchr instead of being counted byte by byte.
@@ -68,7 +69,7 @@ def loads(data: bytes | str) -> JsonValue:
         raise JsonError(_what_is_wrong(data, str(exc))) from exc
     except RecursionError:
         raise JsonError(_TOO_DEEP) from None
-    if len(data) > 2 * MAX_JSON_DEPTH and _is_too_deep(data):
+    if len(data) > _LEAST_DEEP and _is_too_deep(data.encode() if isinstance(data, str) else data):
         raise JsonError(_TOO_DEEP)
     return value
 
@@ -84,20 +85,22 @@ def dumps(value: JsonValue) -> bytes:
           endless integer.
 
     """
-    return _written(_encode, value)
+    try:
+        written = _encode(value)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    if len(written) > _LEAST_DEEP and _is_too_deep(written):
+        raise ValueError(_TOO_DEEP)
+    return written
 
 
 def dumps_lines(values: list[JsonValue]) -> bytes:
     """Write JSON values as `dumps` does, each followed by a line feed."""
-    return _written(_encode_lines, values)
-
-
-def _written(encode: Callable[[Any], bytes], value: JsonValue) -> bytes:
     try:
-        written = encode(value)
+        written = _encode_lines(values)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
-    if len(written) > 2 * MAX_JSON_DEPTH and _is_too_deep(written):
+    if len(written) > _LEAST_DEEP and _is_too_deep(written):
         raise ValueError(_TOO_DEEP)
     return written
 
@@ -154,6 +157,10 @@ def unshared(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+# The bounds of a machine word, in which every integer can be written.
+_LEAST: Final = -(1 << 63)
+_BEYOND: Final = 1 << 63
+
 _TOO_DEEP: Final = f"nested deeper than {MAX_JSON_DEPTH} levels"
 
 
@@ -167,16 +174,16 @@ class _Refused(Exception):
 
 def _copy(value: Any, depth: int) -> Any:
     cls = value.__class__
+    if cls is dict:
+        return _copy_object(value, depth)
     if cls is str:
         return value if value.isascii() else _checked_str(value)
     if value is None or cls is bool:
         return value
     if cls is int:
-        return value if -(1 << 63) <= value < 1 << 63 else _checked_int(value)
+        return value if _LEAST <= value < _BEYOND else _checked_int(value)
     if cls is float:
         return _checked_float(value)
-    if cls is dict:
-        return _copy_object(value, depth)
     if cls is list or cls is tuple:
         return _copy_array(value, depth)
     return _copy_unusual(value, depth)
@@ -192,7 +199,12 @@ def _copy_object(value: dict[Any, Any], depth: int) -> dict[str, Any]:
             # The commonest first, without a call: most members are short texts.
             if name.__class__ is str and name.isascii():
                 cls = member.__class__
-                if (cls is str and member.isascii()) or cls is bool or member is None:
+                if (
+                    (cls is str and member.isascii())
+                    or (cls is int and _LEAST <= member < _BEYOND)
+                    or cls is bool
+                    or member is None
+                ):
                     copied[name] = member
                 elif cls is dict:
                     copied[name] = _copy_object(member, depth - 1)
@@ -335,17 +347,17 @@ def _number_out_of_range(data: bytes | str) -> str | None:
 _SHOWN_DIGITS: Final = 40
 
 
-def _is_too_deep(data: bytes | str) -> bool:
+def _is_too_deep(data: bytes) -> bool:
     """Tell whether a valid JSON text nests deeper than the limit."""
-    # Not every text needs the exact answer: few are without many brackets.
-    if isinstance(data, str):
-        data = data.encode()
-    return _has_many_brackets(data) and _depth_exceeds(data, MAX_JSON_DEPTH)
+    # Few texts need the exact answer: most are without many brackets.
+    if len(data) <= _SMALL:
+        has_many = data.count(b"{") + data.count(b"[") > MAX_JSON_DEPTH
+    else:
+        has_many = _has_many_brackets(data)
+    return has_many and _depth_exceeds(data, MAX_JSON_DEPTH)
 
 
 def _has_many_brackets(data: bytes) -> bool:
-    if len(data) <= _SMALL:
-        return data.count(b"{") + data.count(b"[") > MAX_JSON_DEPTH
     left = MAX_JSON_DEPTH
     for bracket in (b"{", b"["):
         at = data.find(bracket)

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     ProgressFn = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
-@attrs.frozen
+# Not frozen, since most requests make one, and that makes it three times as slow.
+@attrs.define
 class CallOptions:
-    """What a caller knows of one request, and some carriers need.
+    """What a caller knows of one request, and some carriers need. Not to be changed.
 
     Attributes:
       on_progress: Called in the caller's own task, in order, before the request returns.

@@ -68,17 +68,19 @@ def out_of_time(method: str, seconds: float) -> RequestTimeout:
     return RequestTimeout(f"{method}: no answer within {seconds:g} s in all")
 
 
-async def within(
+def within(
     seconds: float | None, method: str, call: Callable[[], Coroutine[Any, Any, T]]
-) -> T:
+) -> Coroutine[Any, Any, T]:
     """Make a call of several requests, in a time for all of them; None for no limit.
 
     Raises:
       RequestTimeout: if the time passed.
 
     """
-    if seconds is None:
-        return await call()
+    return call() if seconds is None else _limited(seconds, method, call)
+
+
+async def _limited(seconds: float, method: str, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
     with trio.move_on_after(seconds):
         return await call()
     raise out_of_time(method, seconds)

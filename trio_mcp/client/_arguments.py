@@ -7,7 +7,7 @@ which argument, what was expected and what came.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from trio_mcp import types
 from trio_mcp._checks import (
@@ -115,10 +115,10 @@ def meta_to_json(meta: RequestParamsMeta) -> JsonObject:
 
 def object_to_json(argument: str, value: Mapping[str, Any]) -> JsonObject:
     """Copy an argument that is a JSON object, whatever its members are."""
-    copied: Any = checked_copy(value, argument)
-    if copied.__class__ is not dict:
+    json: JsonObject = checked_copy(value, argument)
+    if json.__class__ is not dict:
         raise wrong_kind(argument, "a dict", value)
-    return cast("JsonObject", copied)
+    return json
 
 
 def texts_to_json(argument: str, value: Mapping[str, str]) -> JsonObject:

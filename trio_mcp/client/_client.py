@@ -23,7 +23,7 @@ from ._session_older import LOGGING_IS_DEPRECATED, ROOTS_ARE_DEPRECATED
 from ._subscriptions import listen
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from trio_mcp._rpc._link import ProgressFn
@@ -173,23 +173,30 @@ class Client(LivingClient):
 
         """
         session = self.session
-        send = repeatable(
-            partial(
-                session.call_tool,
+        check_timeout("max_total_timeout", max_total_timeout)
+
+        # As `repeatable` does, without its detours: this is on the way of every call.
+        def send(
+            responses: InputResponses | None, state: str | None
+        ) -> Coroutine[Any, Any, types.Result]:
+            return session.call_tool(
                 name,
                 arguments,
                 read_timeout_seconds,
                 progress_callback,
+                input_responses=responses,
+                request_state=state,
                 meta=meta,
                 allow_input_required=True,
                 allow_claimed=True,
                 reset_timeout_on_progress=reset_timeout_on_progress,
                 max_total_timeout=max_total_timeout,
             )
-        )
 
         async def call() -> types.CallToolResult:
             result = await send(input_responses, request_state)
+            if isinstance(result, types.CallToolResult):
+                return result
             if isinstance(result, types.InputRequiredResult):
                 rounds = self.input_required_max_rounds
                 result = await complete_input(session, result, send, rounds)
@@ -197,7 +204,6 @@ class Client(LivingClient):
                 return result
             return await session.resolve_claimed(result, name, read_timeout_seconds)
 
-        check_timeout("max_total_timeout", max_total_timeout)
         return await within(max_total_timeout, "tools/call", call)
 
     # Resources

@@ -253,7 +253,7 @@ class ClientSession(OlderSession):
         )
         # For audit (tools, security considerations): the name, but not what it is called with.
         logger.debug("The tool %r is called", name)
-        began = trio.current_time()
+        began = trio.current_time() if options.is_limited else None
         json = await self._send_call(params, options, meta)
         revision = self._require_revision()
         if revision.has_result_type and json.get("resultType") not in _UNCLAIMED:

@@ -413,14 +413,14 @@ class AgreedSession(LivingSession):
     ) -> JsonObject:
         self._require_revision()
         link = self._require_link()
-        given = params.get("_meta") if meta is None else meta_to_json(meta)
         if options is None:
             options = CallOptions(timeout=self._read_timeout_seconds)
         if link.mends:
             # The next server may speak another revision.
             options = await _once_usable(link, method, options)
+        given = params.get("_meta") if meta is None else meta_to_json(meta)
         if self._envelope is not None:
-            params["_meta"] = {**(given or {}), **self._envelope}
+            params["_meta"] = {**given, **self._envelope} if given else {**self._envelope}
         elif given:
             params["_meta"] = given
         return await link.request(method, params or None, options)

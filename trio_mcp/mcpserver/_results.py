@@ -162,8 +162,9 @@ class ResultPlan:
         return structured
 
     def _check(self, structured: Any) -> None:
-        assert self.validator is not None
-        violation = self.validator.check(structured)
+        validator = self.validator
+        assert validator is not None
+        violation = validator.check(structured)
         if violation is not None:
             raise ResultError(f"the result does not fit the output schema: {violation.message}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from trio_mcp import types
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from trio_mcp.types import InputResponseRequestParams
     from trio_mcp.types._revisions import Revision
 
-    from ._server import MCPServer
     from ._settings import Settings
 
 CallableT = TypeVar("CallableT", bound="Callable[..., Any]")
@@ -93,8 +92,7 @@ class ServingBase(Generic[LifespanResultT]):
         request_context: ServerRequestContext[Any, Any] | None = None,
         params: InputResponseRequestParams | None = None,
     ) -> Context[Any, Any]:
-        # Only an MCPServer is made of these parts.
-        server = cast("MCPServer[LifespanResultT]", self)
+        server: Any = self  # only an MCPServer is made of these parts
         return Context(request_context=request_context, mcp_server=server, input_params=params)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._tool import Tool
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class ToolCall:
     """One call.
 

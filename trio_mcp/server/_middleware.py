@@ -67,7 +67,7 @@ def _call(
     middleware: ServerMiddleware, call_next: CallNext, ctx: ServerRequestContext[Any, Any]
 ) -> Awaitable[HandlerResult]:
     # By position: what its parameters are called is its author's business.
-    return awaited(_name(middleware), middleware(ctx, call_next))
+    return awaited("middleware", middleware(ctx, call_next), middleware)
 
 
 def _checked(items: Iterable[ServerMiddleware]) -> list[ServerMiddleware]:
@@ -75,8 +75,3 @@ def _checked(items: Iterable[ServerMiddleware]) -> list[ServerMiddleware]:
     for item in listed:
         check_callable("middleware", item)
     return listed
-
-
-def _name(middleware: Any) -> str:
-    name = getattr(middleware, "__qualname__", None) or type(middleware).__qualname__
-    return f"middleware {name}"

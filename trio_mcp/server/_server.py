@@ -166,7 +166,7 @@ class Server(ServesHttp, Generic[LifespanContextT]):
         self._changes: Changes | None = None
         self._requests: dict[str, HandlerEntry] = {}
         self._notifications: dict[str, HandlerEntry] = {}
-        self._server_info_json: dict[Revision, JsonObject] = {}
+        self._server_info_json: dict[str, JsonObject] = {}
         requests: dict[str, RequestHandler | None] = {
             "initialize": _initialize,
             "server/discover": _discover,
@@ -316,9 +316,10 @@ class Server(ServesHttp, Generic[LifespanContextT]):
 
     def server_info_json(self, revision: Revision) -> JsonObject:
         """`server_info` as a revision writes it; kept, since each result carries it."""
-        found = self._server_info_json.get(revision)
+        found = self._server_info_json.get(revision.version)
         if found is None:
-            found = self._server_info_json[revision] = encode(self.server_info, revision)
+            found = encode(self.server_info, revision)
+            self._server_info_json[revision.version] = found
         return found
 
     @property

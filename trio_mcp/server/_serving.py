@@ -189,7 +189,8 @@ class ServerServing(Serving):
             # For middleware alone; as where there is none, also if it was taken out meanwhile.
             entry = None
         try:
-            result = await self._call(entry, self._context_for(exchange))
+            call = in_middleware(self._server.middleware, functools.partial(_call_handler, entry))
+            result = await call(self._context_for(exchange))
         except MCPServerError as exc:
             raise _error_of(exc, exchange) from exc
         except MCPError as exc:
@@ -212,7 +213,7 @@ class ServerServing(Serving):
 
     def _context_for(self, exchange: Exchange) -> ServerRequestContext[Any, Any]:
         accepted, http = exchange.accepted, exchange.http
-        return ServerRequestContext(
+        ctx = ServerRequestContext(
             server=self._server,
             session=ServerSession(exchange.connection, accepted.revision, exchange),
             lifespan_context=self._lifespan_context,
@@ -221,18 +222,14 @@ class ServerServing(Serving):
             params=_params_of(exchange),
             request_id=exchange.id,
             meta=accepted.meta,
-            request=None if http is None else http.request,
-            close_sse_stream=None if http is None else http.close_stream,
-            close_standalone_sse_stream=None if http is None else http.close_standalone_stream,
             exchange=exchange,
             initialization_options=self._options,
         )
-
-    async def _call(
-        self, entry: HandlerEntry | None, ctx: ServerRequestContext[Any, Any]
-    ) -> HandlerResult:
-        call_next = functools.partial(_call_handler, entry)
-        return await in_middleware(self._server.middleware, call_next)(ctx)
+        if http is not None:
+            ctx.request = http.request
+            ctx.close_sse_stream = http.close_stream
+            ctx.close_standalone_sse_stream = http.close_standalone_stream
+        return ctx
 
     def _finish(self, exchange: Exchange, result: HandlerResult) -> JsonObject:
         revision = exchange.accepted.revision
@@ -323,7 +320,7 @@ async def _call_listener(
     except MCPError as exc:
         logger.debug("%s was dropped: %s", excerpt(ctx.method), excerpt(str(exc)))
         return None
-    await awaited(f"handler of {ctx.method}", entry.handler(ctx, read))
+    await awaited("handler of", entry.handler(ctx, read), ctx.method)
     return None
 
 
@@ -335,7 +332,7 @@ async def _call_handler(
     exchange = ctx.exchange
     assert exchange is not None
     params = read_params(entry.params_type, ctx.params, exchange.accepted.revision)
-    result: HandlerResult = await awaited(f"handler of {ctx.method}", entry.handler(ctx, params))
+    result: HandlerResult = await awaited("handler of", entry.handler(ctx, params), ctx.method)
     if result is None or not needs_input(result):
         return result
     from ._input_required import settle_input  # noqa: PLC0415 - most servers never ask

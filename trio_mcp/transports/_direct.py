@@ -9,6 +9,7 @@ that lags holds up no call.
 from __future__ import annotations
 
 import contextvars
+import functools
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, cast
 
@@ -93,35 +94,23 @@ class DirectLink(Link):
             params = with_progress_token(params, request_id)
         scope = trio.CancelScope()
         limit = TimeLimit(options, scope)
-
-        async def report(method: str, params: JsonObject | None) -> None:
-            await self._report(options, limit, method, params)
-
         exchange = Exchange(
             request_id,
             method,
             NO_PARAMS if params is None else params,
             connection,
-            report,
+            functools.partial(self._report, options, limit),
             self._reverse,
             scope=scope,
         )
         self._open.open(request_id, exchange)
-        limit.arm()
-        limit.start()
-        try:
-            return await self._run(serving, exchange, limit)
-        finally:
-            exchange.close()
-            self._open.close(request_id)
-            if self._closed and not self._open:
-                self._idle.unpark_all()
-
-    async def _run(self, serving: Serving, exchange: Exchange, limit: TimeLimit) -> JsonObject:
+        if options.is_limited:
+            limit.arm()
+            limit.start()
         try:
             if not serving.accept(exchange):
-                raise method_not_found(exchange.method)
-            with exchange.scope:
+                raise method_not_found(method)
+            with scope:
                 result = await _InOwnContext(serving.handle(exchange))
                 if not self._closed:
                     await trio.lowlevel.cancel_shielded_checkpoint()
@@ -130,9 +119,14 @@ class DirectLink(Link):
             if serving.raise_exceptions and not isinstance(exc, MCPError):
                 raise
             raise MCPError.from_error_data(error_for(exc, exchange)) from None
+        finally:
+            exchange.close()
+            self._open.close(request_id)
+            if self._closed and not self._open:
+                self._idle.unpark_all()
         if self._closed:
             raise _closed()
-        raise limit.passed(exchange.method)
+        raise limit.passed(method)
 
     @property
     def lost(self) -> bool:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import attrs
 
+from ._revisions import KNOWN_REVISIONS
+
 if TYPE_CHECKING:
     from ._revisions import Revision
 
@@ -59,13 +61,20 @@ class Method:
     name_param: str | None = None
     """The member of the params that HTTP repeats in the header ``Mcp-Name``."""
 
+    _positions: frozenset[int] = attrs.field(init=False)
+    """Of the revisions that have it."""
+
     @property
     def is_notification(self) -> bool:
         return self.result is None
 
+    def __attrs_post_init__(self) -> None:
+        found = [r.position for r in KNOWN_REVISIONS if r.includes(self.since, self.until)]
+        object.__setattr__(self, "_positions", frozenset(found))
+
     def exists_in(self, revision: Revision) -> bool:
         """Whether messages with this method are sent in that revision, by either side."""
-        return revision.includes(self.since, self.until)
+        return revision.position in self._positions
 
     def may_be_sent_by(self, side: Side, revision: Revision) -> bool:
         """Whether this side may send it in that revision."""

@@ -102,7 +102,14 @@ class FullEngine:
         work = self._work_of(value)
         if work > MAX_WORK:
             return [_too_much(value)]
-        if self._fits(value):
+        try:
+            fits = self._is_valid(value)
+        except ValueError:
+            # It copies items that have to differ, and refuses to copy more than 250 levels.
+            if not _is_deep(value):
+                raise
+            fits = False
+        if fits:
             return []
         return [_misfit(value)] if work > MAX_DESCRIBED else self._described(value, limit)
 
@@ -111,15 +118,6 @@ class FullEngine:
             return self._work.of(value)
         # The author of our own schema chose what it costs, but not what a peer puts in.
         return MAX_WORK + 1 if self._compares_items and compares_too_much(value) else 0
-
-    def _fits(self, value: JsonValue) -> bool:
-        try:
-            return self._is_valid(value)
-        except ValueError:
-            # It copies items that have to differ, and refuses to copy more than 250 levels.
-            if _is_deep(value):
-                return False
-            raise
 
     def _described(self, value: JsonValue, limit: int) -> list[Violation]:
         size, depth = measure(value, _FIRST_BUDGET)
