@@ -122,6 +122,41 @@ async def test_streams_that_are_open_do_not_hold_it_up(mode: str) -> None:
         assert time.monotonic() - began < 3
 
 
+@posix
+@pytest.mark.case("C049")
+async def test_sessions_over_sse_do_not_hold_it_up() -> None:
+    async with (
+        running("sse", "port=0, graceful_timeout=60") as server,
+        Client(server.url) as client,
+    ):
+        await client.list_tools()
+        began = time.monotonic()
+        server.process.terminate()
+        await client.session.wait_lost()
+        status, errors = await server.end()
+        assert (status, errors.splitlines()[-1]) == (0, "lifespan left")
+        assert time.monotonic() - began < 3
+
+
+@posix
+async def test_a_call_over_sse_is_answered_before_the_end() -> None:
+    async with (
+        running("sse", "port=0, graceful_timeout=60") as server,
+        Client(server.url) as client,
+    ):
+        results: list[Any] = []
+
+        async def call() -> None:
+            results.append(await client.call_tool("work", {"seconds": 0.3}))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(call)
+            await server.wait_for("works")
+            server.process.terminate()
+        assert results[0].content == [TextContent(text="done")]
+        assert await server.end() == (0, "lifespan left\n")
+
+
 SAID = {"auto": "lifespan left\n", "legacy": "works\nlifespan left\n"}
 
 
