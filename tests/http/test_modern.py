@@ -285,7 +285,7 @@ async def broken() -> str:
     [
         ("unknown/method", {}, 404, -32601),
         ("ping", {}, 404, -32601),
-        ("prompts/list", {}, 404, -32601),
+        ("completion/complete", {}, 404, -32601),
         ("logging/setLevel", {"level": "info"}, 404, -32601),
         ("initialize", {"protocolVersion": LATEST}, 404, -32601),
         ("tools/call", {"name": "no such tool"}, 400, -32602),

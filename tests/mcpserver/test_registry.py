@@ -4,6 +4,7 @@ import base64
 
 import pytest
 
+from trio_mcp._codec import excerpt
 from trio_mcp.errors import MCPError
 from trio_mcp.mcpserver._registry import DuplicatePolicy, Registry
 
@@ -109,7 +110,7 @@ def test_a_cursor_that_was_never_given_out_is_refused(cursor: str) -> None:
     assert things.listing("f", str).page(cursor_of("Thing:1:b"), 2) == (["C"], None)
     with pytest.raises(MCPError, match="Invalid cursor") as caught:
         things.listing("f", str).page(cursor, 2)
-    assert (caught.value.code, caught.value.data) == (-32602, {"cursor": cursor})
+    assert (caught.value.code, caught.value.data) == (-32602, {"cursor": excerpt(cursor)})
     with pytest.raises(MCPError, match="Invalid cursor"):
         things.listing("f", str).page(cursor_of("Thing:1:b"), None)
 

@@ -420,6 +420,7 @@ async def test_clients_hear_that_all_has_changed_which_they_asked_about(mode):
             found = [(each.method, getattr(each.params, "uri", None)) for each in heard]
             assert found == [
                 ("notifications/tools/list_changed", None),
+                ("notifications/prompts/list_changed", None),
                 ("notifications/resources/list_changed", None),
                 ("notifications/resources/updated", "a://2"),
             ]

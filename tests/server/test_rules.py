@@ -28,6 +28,7 @@ from trio_mcp.types import (
     JSONRPCRequest,
     JSONRPCResponse,
     ListRootsRequest,
+    ListToolsResult,
     RootsCapability,
     TextContent,
 )
@@ -285,13 +286,10 @@ async def test_a_server_asks_nothing_before_it_is_asked(autojump_clock):
     "method", ["prompts/list", "resources/list", "completion/complete", "logging/setLevel"]
 )
 async def test_what_was_not_negotiated_is_not_served(autojump_clock, method):
-    mcp = MCPServer("x")
+    async def list_tools(ctx, params):
+        return ListToolsResult(tools=[])
 
-    @mcp.tool()
-    async def add(a: int, b: int) -> int:
-        return a + b
-
-    async with Client(mcp, mode="legacy") as client:
+    async with Client(Server("x", on_list_tools=list_tools), mode="legacy") as client:
         with pytest.raises(MCPError) as caught:
             await client.session._link.request(method, {})
         assert caught.value.code == -32601

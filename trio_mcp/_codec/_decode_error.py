@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from ._excerpt import excerpt
+
 __all__ = ["DecodeError", "kind_of"]
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
@@ -46,7 +48,8 @@ class DecodeError(ValueError):
     def path(self) -> str:
         """Where it is, by names on the wire: ``params.arguments.city``, ``tools[3].name``."""
         path = self._path
-        for step in reversed(self._steps):
+        for noted in reversed(self._steps):
+            step = noted if isinstance(noted, int) else excerpt(noted)
             if isinstance(step, int):
                 path += f"[{step}]"
             elif not _PLAIN_NAME.fullmatch(step):

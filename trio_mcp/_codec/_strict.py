@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ._decode_error import DecodeError, kind_of
+from ._excerpt import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +54,7 @@ def missing(expected: str, name: str) -> DecodeError:
 
 def chosen(words: tuple[str, ...], value: object, name: str | None = None) -> DecodeError:
     """Make the error for a value that is none of some words."""
-    got = repr(value) if isinstance(value, str) else kind_of(value)
+    got = repr(excerpt(value)) if isinstance(value, str) else kind_of(value)
     error = DecodeError(listing(words), got)
     return error if name is None else error.inside(name)
 

@@ -154,7 +154,7 @@ class Connecting:
             spoken = [asked.version] if pinned else list(HANDSHAKE_PROTOCOL_VERSIONS)
             raise InvalidResponse(
                 f"Cannot go on: the server answered initialize with protocol version "
-                f"{answered!r}, this client asked for {asked.version} and speaks "
+                f"{answered!r:.60}, this client asked for {asked.version} and speaks "
                 f"{', '.join(spoken)}"
             )
         return revision

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trio_mcp._codec import excerpt
 from trio_mcp.errors import MCPError
 from trio_mcp.types import (
     HEADER_MISMATCH,
@@ -24,8 +25,19 @@ BUSY_RETRY_SECONDS = 1.0
 """The hint in a `SERVER_BUSY` error: when to try again."""
 
 
+LONGEST_URI = 8_192
+"""Characters of a URI that an error gives back whole, since clients may compare it."""
+
+
+def about_resource(uri: JsonValue) -> JsonObject:
+    """What an error about a resource says in its data; of a URI without measure the beginning."""
+    if isinstance(uri, str) and len(uri) > LONGEST_URI:
+        return {"uri": excerpt(uri)}
+    return {"uri": uri}
+
+
 def method_not_found(method: str) -> MCPError:
-    return MCPError(METHOD_NOT_FOUND, f"Method not found: {method}")
+    return MCPError(METHOD_NOT_FOUND, f"Method not found: {excerpt(method)}")
 
 
 def invalid_params(message: str) -> MCPError:
@@ -40,8 +52,8 @@ def unsupported_version(requested: str) -> MCPError:
     """-32022: the request names a revision that it cannot be served at (versioning)."""
     return MCPError(
         UNSUPPORTED_PROTOCOL_VERSION,
-        f"Unsupported protocol version: {requested}",
-        {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": requested},
+        f"Unsupported protocol version: {excerpt(requested)}",
+        {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": excerpt(requested)},
     )
 
 
@@ -105,7 +117,7 @@ def _in_words(path: tuple[str, ...]) -> str:
 
 
 def duplicate_id(request_id: RequestId) -> MCPError:
-    return invalid_request(f"Request id {request_id!r} is in flight already")
+    return invalid_request(f"Request id {excerpt(request_id)!r} is in flight already")
 
 
 def server_busy() -> MCPError:

@@ -36,7 +36,7 @@ def read_result(
     if kind == "input_required" and method in METHODS and METHODS[method].may_need_input:
         wanted = types.InputRequiredResult
     elif kind != "complete":
-        raise InvalidResponse(f"{method}: the server answered with resultType {kind!r}")
+        raise InvalidResponse(f"{method}: the server answered with resultType {kind!r:.60}")
     return decode_answer(method, result, wanted, revision)
 
 

@@ -160,7 +160,7 @@ class AgreedSession(LivingSession):
         if answered is None or not answered.has_handshake:
             raise InvalidResponse(
                 f"The server answered initialize with protocol version "
-                f"{result.get('protocolVersion')!r}, which this client does not speak; "
+                f"{result.get('protocolVersion')!r:.60}, which this client does not speak; "
                 f"it asked for {version}"
             )
         return await self.complete_initialize(answered, result)

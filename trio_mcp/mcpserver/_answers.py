@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from trio_mcp import types
 from trio_mcp._codec import excerpt
+from trio_mcp._protocol._refusals import about_resource
 from trio_mcp._rpc._nursery import sole_exception
 from trio_mcp.errors import (
     LocalError,
@@ -43,7 +44,7 @@ def is_answer(exc: Exception) -> bool:
 
 
 def unknown_resource(uri: str) -> ResourceNotFoundError:
-    return ResourceNotFoundError(f"Unknown resource: {uri}")
+    return ResourceNotFoundError(f"Unknown resource: {excerpt(uri)}")
 
 
 def tool_failure(name: str, raised: Exception, context: Context) -> types.CallToolResult:
@@ -80,14 +81,14 @@ def resource_failure(uri: str, raised: Exception, context: Context) -> MCPError:
     shown = excerpt(uri)
     if isinstance(exc, ResourceNotFoundError):
         logger.info("Resource %r was not found", shown, extra=_extra(context))
-        return MCPError(INVALID_PARAMS, str(exc), {"uri": uri})
+        return MCPError(INVALID_PARAMS, str(exc), about_resource(uri))
     if isinstance(exc, ResourceError) and not isinstance(exc, UnexpectedResourceError):
         logger.info("Resource %r failed: %r", shown, excerpt(str(exc)), extra=_extra(context))
-        return MCPError(INTERNAL_ERROR, str(exc), {"uri": uri})
+        return MCPError(INTERNAL_ERROR, str(exc), about_resource(uri))
     logger.error(
         "Resource %r raised an unexpected exception", shown, exc_info=exc, extra=_extra(context)
     )
-    return MCPError(INTERNAL_ERROR, f"Error reading resource {uri}", {"uri": uri})
+    return MCPError(INTERNAL_ERROR, f"Error reading resource {shown}", about_resource(uri))
 
 
 def prompt_failure(name: str, raised: Exception, context: Context) -> MCPError:
@@ -98,7 +99,7 @@ def prompt_failure(name: str, raised: Exception, context: Context) -> MCPError:
     logger.error(
         "Prompt %r raised an unexpected exception", name, exc_info=exc, extra=_extra(context)
     )
-    return MCPError(INTERNAL_ERROR, f"Error rendering prompt {name}")
+    return MCPError(INTERNAL_ERROR, f"Error rendering prompt {excerpt(name)}")
 
 
 def completion_failure(argument: str, raised: Exception, context: Context) -> MCPError:
@@ -112,7 +113,7 @@ def completion_failure(argument: str, raised: Exception, context: Context) -> MC
         exc_info=exc,
         extra=_extra(context),
     )
-    return MCPError(INTERNAL_ERROR, f"Error completing argument {argument}")
+    return MCPError(INTERNAL_ERROR, f"Error completing argument {excerpt(argument)}")
 
 
 def _extra(context: Context) -> dict[str, object]:

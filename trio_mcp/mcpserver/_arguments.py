@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from trio_mcp._codec import excerpt
 from trio_mcp._codec._json import JsonError, loads
 from trio_mcp._codec._schema import compile_validator
 
@@ -51,6 +52,10 @@ class Resolved:
 
     resolve: Resolve
     hint: Any
+
+
+MAX_UNKNOWN: Final = 5
+"""How many unknown arguments a message names: who sends thousands has made no typing error."""
 
 
 @attrs.define(eq=False)
@@ -166,17 +171,21 @@ class Signature:
 
     def _unknown(self, arguments: JsonObject) -> list[str]:
         known = list(self.schema.get("properties", ()))
-        return [_unknown(name, known) for name in arguments if name not in known]
+        unknown = [name for name in arguments if name not in known]
+        told = [_unknown(name, known) for name in unknown[:MAX_UNKNOWN]]
+        more = len(unknown) - len(told)
+        return [*told, f"and {more} more"] if more else told
 
 
 def _unknown(name: str, known: list[str]) -> str:
     import difflib  # noqa: PLC0415 - loads for a mistake alone
 
-    near = difflib.get_close_matches(name, known, n=1)
+    shown = excerpt(name)
+    near = difflib.get_close_matches(shown, known, n=1)
     if near:
-        return f"unknown argument {name!r}; did you mean {near[0]!r}?"
+        return f"unknown argument {shown!r}; did you mean {near[0]!r}?"
     listed = ", ".join(repr(each) for each in known)
-    return f"unknown argument {name!r}; " + (
+    return f"unknown argument {shown!r}; " + (
         f"the arguments are {listed}" if known else "there are no arguments"
     )
 

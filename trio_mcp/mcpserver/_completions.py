@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 
 from trio_mcp import types
 from trio_mcp._checks import check_callable
+from trio_mcp._codec import excerpt
 from trio_mcp.errors import MCPError
 from trio_mcp.types import INVALID_PARAMS
 
@@ -85,14 +86,15 @@ class ServesCompletions(ServingBase[LifespanResultT]):
             whose = f"prompt {params.ref.name}"
         else:
             known = self._variables_of(params.ref.uri)
-            whose = f"resource {params.ref.uri}"
+            whose = f"resource {excerpt(params.ref.uri)}"
         if params.argument.name not in known:
-            raise MCPError(INVALID_PARAMS, f"Unknown argument of {whose}: {params.argument.name}")
+            name = excerpt(params.argument.name)
+            raise MCPError(INVALID_PARAMS, f"Unknown argument of {whose}: {name}")
 
     def _arguments_of_prompt(self, name: str) -> list[str]:
         prompt = self._prompts.get(name)
         if prompt is None:
-            raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}")
+            raise MCPError(INVALID_PARAMS, f"Unknown prompt: {excerpt(name)}")
         return [argument.name for argument in prompt.arguments]
 
     def _variables_of(self, uri: str) -> list[str]:
@@ -105,7 +107,7 @@ class ServesCompletions(ServingBase[LifespanResultT]):
         for each in self._templates.items():
             if each.parsed_template.match(uri) is not None:
                 return each.parsed_template.variable_names
-        raise MCPError(INVALID_PARAMS, f"Unknown resource or template: {uri}")
+        raise MCPError(INVALID_PARAMS, f"Unknown resource or template: {excerpt(uri)}")
 
 
 def _completion_of(found: Any) -> types.Completion:

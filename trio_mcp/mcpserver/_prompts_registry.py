@@ -9,6 +9,7 @@ import trio
 
 from trio_mcp import types
 from trio_mcp._checks import check_kind, check_text
+from trio_mcp._codec import excerpt
 from trio_mcp.errors import MCPError
 from trio_mcp.server import PromptsListChanged
 from trio_mcp.types import INVALID_PARAMS
@@ -156,7 +157,7 @@ class ServesPrompts(ServingBase[LifespanResultT]):
     ) -> types.GetPromptResult | InputRequiredResult:
         prompt = self._prompts.get(name)
         if prompt is None:
-            raise MCPError(INVALID_PARAMS, f"Unknown prompt: {name}")
+            raise MCPError(INVALID_PARAMS, f"Unknown prompt: {excerpt(name)}")
         try:
             messages = await prompt.render(arguments, context)
         except Exception as exc:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeV
 
 import attrs
 
+from trio_mcp._codec import excerpt
 from trio_mcp.errors import MCPError
 from trio_mcp.types import INVALID_PARAMS
 
@@ -170,4 +171,4 @@ def _from_cursor(cursor: str) -> str:
 
 
 def _invalid(cursor: str) -> MCPError:
-    return MCPError(INVALID_PARAMS, "Invalid cursor", {"cursor": cursor})
+    return MCPError(INVALID_PARAMS, "Invalid cursor", {"cursor": excerpt(cursor)})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trio_mcp._checks import check_kind, check_text
+from trio_mcp._codec import excerpt
 from trio_mcp.errors import ResourceError, ResourceNotFoundError
 from trio_mcp.types import InputRequiredResult
 from trio_mcp.types import ResourceTemplate as WireResourceTemplate
@@ -176,7 +177,7 @@ class ResourceTemplate:
         try:
             value = await self._function.call(params, context, ResourceError)
         except ArgumentsError as misfit:
-            raise ResourceNotFoundError(f"Unknown resource: {uri} ({misfit})") from misfit
+            raise ResourceNotFoundError(f"Unknown resource: {excerpt(uri)} ({misfit})") from misfit
         if isinstance(value, InputRequiredResult):
             return value
         return ValueResource(

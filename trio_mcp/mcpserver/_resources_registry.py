@@ -9,7 +9,7 @@ import trio
 
 from trio_mcp import types
 from trio_mcp._checks import check_kind, check_text
-from trio_mcp._codec import check_wire
+from trio_mcp._codec import check_wire, excerpt
 from trio_mcp.errors import (
     MCPError,
     ResourceError,
@@ -264,7 +264,7 @@ class ServesResources(ServingBase[LifespanResultT]):
             try:
                 if is_answer(exc) or isinstance(exc, ResourceError):
                     raise exc from exc.__cause__
-                raise UnexpectedResourceError(f"Error reading resource {uri}") from exc
+                raise UnexpectedResourceError(f"Error reading resource {excerpt(uri)}") from exc
             finally:
                 # Its traceback holds this frame, which must not hold it in turn.
                 del exc

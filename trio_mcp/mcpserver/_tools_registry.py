@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 import trio
 
 from trio_mcp._checks import check_kind, check_text
-from trio_mcp._codec import SharedArray
+from trio_mcp._codec import SharedArray, excerpt
 from trio_mcp.errors import MCPError, ToolError
 from trio_mcp.server import ToolsListChanged
 from trio_mcp.types import INVALID_PARAMS
@@ -239,7 +239,7 @@ class ServesTools(ServingBase[LifespanResultT]):
     ) -> types.CallToolResult | InputRequiredResult:
         tool = self._tools.get(name)
         if tool is None:
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}")
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {excerpt(name)}")
         result: types.CallToolResult | InputRequiredResult = await tool.run(
             arguments, context, convert_result=True, limiter=self.workers.limiter
         )

@@ -15,7 +15,7 @@ from trio_mcp._codec import DecodeError, SharedArray, checked_copy, decode, dump
 from trio_mcp._protocol._handshake import choose_handshake_revision
 from trio_mcp._protocol._ladder import Accepted, accept_request
 from trio_mcp._protocol._mirrors import mirrored_arguments
-from trio_mcp._protocol._refusals import invalid_params, method_not_found
+from trio_mcp._protocol._refusals import about_resource, invalid_params, method_not_found
 from trio_mcp._rpc._exchange import NO_PARAMS
 from trio_mcp._rpc._service import Serving
 from trio_mcp.errors import (
@@ -376,7 +376,7 @@ def _tell_in_text(answer: JsonObject) -> None:
 
 def _error_of(exc: MCPServerError, exchange: Exchange) -> MCPError:
     if isinstance(exc, ResourceNotFoundError):
-        not_found = MCPError(INVALID_PARAMS, str(exc), {"uri": exchange.params.get("uri")})
+        not_found = MCPError(INVALID_PARAMS, str(exc), about_resource(exchange.params.get("uri")))
         return _in_other_words(not_found, exchange) or not_found
     return MCPError(INTERNAL_ERROR, str(exc))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
+from trio_mcp._codec import excerpt
 from trio_mcp._rpc._answer import answer
 from trio_mcp._rpc._exchange import NO_PARAMS, Exchange, HttpDetails
 from trio_mcp._rpc._nursery import open_background_nursery
@@ -130,7 +131,8 @@ async def _handle(
             with heart.beating(outgoing), exchange.scope:
                 message = await answer(serving, exchange)
         if message is None or exchange.closed:
-            logger.debug("%s #%r ended: %s", exchange.method, exchange.id, exchange.cancel_reason)
+            shown = excerpt(exchange.method), excerpt(exchange.id)
+            logger.debug("%s #%r ended: %s", *shown, excerpt(exchange.cancel_reason or ""))
             return None
         exchange.close()
         return await reply.finish(message)

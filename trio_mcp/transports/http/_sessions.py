@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
+from trio_mcp._codec import excerpt
 from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._protocol._refusals import duplicate_id, server_busy
 from trio_mcp._rpc._answer import answer, error_for
@@ -169,7 +170,7 @@ class Session:
             if call is not None:
                 call.answered(frame.result)
             elif not fail_by_mistyped(self.calls, frame.id):
-                logger.debug("An answer to no open request was dropped: id %r", frame.id)
+                logger.debug("An answer to no open request was dropped: id %r", excerpt(frame.id))
         else:
             self._take_error(frame)
 
@@ -181,7 +182,7 @@ class Session:
             logger.warning(
                 "A client reported an error for no open request: %d %s",
                 frame.error.code,
-                frame.error.message,
+                excerpt(frame.error.message),
             )
 
     def _take_notification(self, frame: JSONRPCNotification) -> None:
@@ -275,7 +276,8 @@ class Session:
         self._inbound.close(exchange.id)
         if message is None or exchange.closed:
             # Cancellation: a request that was cancelled is not answered.
-            logger.debug("%s #%r ended: %s", exchange.method, exchange.id, exchange.cancel_reason)
+            shown = excerpt(exchange.method), excerpt(exchange.id)
+            logger.debug("%s #%r ended: %s", *shown, excerpt(exchange.cancel_reason or ""))
             stream.drop(exchange.id)
         else:
             exchange.close()
@@ -289,8 +291,14 @@ class Session:
 
     # The end
 
-    def end(self, reason: str) -> None:
-        """End the session: its handlers are cancelled, and its streams end."""
+    def end(self, reason: str, *, may_be_resumed: bool = False) -> None:
+        """End the session: its handlers are cancelled, and its streams end.
+
+        Args:
+          reason: Why.
+          may_be_resumed: Its client may have what is kept of its streams by another process.
+
+        """
         if self.lost is not None:
             return
         self.lost = ConnectionLost(f"The session has ended: {reason}")
@@ -305,7 +313,7 @@ class Session:
         self._pumping.cancel(reason=reason)
         self._serving.disconnect(self.connection)
         store = self._stream_options.store
-        if isinstance(store, SharedEventStore):
+        if isinstance(store, SharedEventStore) and not may_be_resumed:
             self._nursery.start_soon(_end_session, store, self.id, name="HTTP session's end")
 
     async def wait_lost(self) -> ConnectionLost:
@@ -410,16 +418,16 @@ class Sessions:
         self._idle[session] = trio.current_time()
         self._changed.set()
 
-    def end(self, session: Session, reason: str) -> None:
-        """End a session, and forget it."""
+    def end(self, session: Session, reason: str, *, may_be_resumed: bool = False) -> None:
+        """End a session, and forget it; see `Session.end`."""
         self._by_id.pop(session.id, None)
         self._idle.pop(session, None)
-        session.end(reason)
+        session.end(reason, may_be_resumed=may_be_resumed)
 
     def end_all(self, reason: str) -> None:
-        """End every session."""
+        """End every session, since the server stops; others may serve on."""
         for session in list(self._by_id.values()):
-            self.end(session, reason)
+            self.end(session, reason, may_be_resumed=True)
 
     def close_streams(self) -> None:
         """Let streams end that wait for what may come, and not for answers."""
