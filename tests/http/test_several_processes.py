@@ -249,6 +249,39 @@ async def test_an_ended_session_has_no_streams_elsewhere(redis_server):
             assert (await client.get(last_id).wait_complete()).status == 404
 
 
+async def test_what_a_server_had_answered_before_it_stopped_is_sent_by_the_other(redis_server):
+    servers = Servers(redis_server)
+    async with open_app(servers.apps[1]) as second:
+        async with open_app(servers.apps[0]) as first:
+            here = OlderClient(first)
+            await here.initialize()
+            answered = here.call("steps", None, TOKEN)
+            last_id = (await answered.next_event()).id
+            answered.leave()
+            await answered.wait_complete()
+            servers.go_on.set()
+            assert kinds(await here.get(last_id).messages()) == [1, 2, "answer"]
+            servers.go_on = trio.Event()
+            running = here.call("steps", None, TOKEN)
+            running_id = (await running.next_event()).id
+        there = OlderClient(second, session_id=here.session_id)
+        assert kinds(await there.get(last_id).messages()) == [1, 2, "answer"]
+        # What was running has been cancelled, and nobody waits for its answer.
+        with trio.fail_after(3):
+            assert kinds(await there.get(running_id).messages()) == [1]
+
+
+async def test_a_server_that_stops_lets_its_clients_go_elsewhere(redis_server):
+    servers = Servers(redis_server)
+    async with servers.call() as (_, there, last_id):
+        stream = there.get(last_id)
+        await stream.wait_started()
+        with trio.fail_after(0.5):
+            await servers.apps[1].session_manager.stop()
+            await stream.wait_complete()
+        assert stream.complete
+
+
 async def test_a_stream_ends_when_the_process_that_wrote_it_is_gone(redis_server, monkeypatch):
     monkeypatch.setattr(store_module, "LIFE_SECONDS", 0.3)
     servers = Servers(redis_server)

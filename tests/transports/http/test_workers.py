@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -18,7 +17,6 @@ import trio
 
 from trio_mcp import Client, ConnectionLost, MCPServer
 from trio_mcp.transports import streamable_http_client
-from trio_mcp.transports.http import _supervisor
 from trio_mcp.transports.http._workers import run_workers, take_workers
 from trio_mcp.types import ElicitResult
 
@@ -481,29 +479,37 @@ async def test_workers_are_run_by_the_main_thread():
         await trio.to_thread.run_sync(lambda: run_workers(MCPServer("x"), 2, {}, name="x"))
 
 
-# The supervisor alone
+# The supervisor alone, in a process of its own, since it forks
+
+QUICK_AND_SLOW = """
+import os, signal, sys, time
+from trio_mcp.transports.http import _supervisor
+
+_supervisor.STABLE_SECONDS, _supervisor.FIRST_DELAY, _supervisor.HURRY_SECONDS = 0.2, 0.01, 0.1
+began = time.monotonic()
+
+def work(end):
+    end.started(["http://x"])
+    # The first ones die at once, the others later.
+    time.sleep(0 if time.monotonic() - began < 0.2 else 0.4)
+    if time.monotonic() - began > 1.5:
+        os.kill(os.getppid(), signal.SIGTERM)
+        time.sleep(10)
+    return 7
+
+status = _supervisor.Supervisor(1, work, stop_seconds=0.1, on_started=print).run()
+assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+sys.exit(status)
+"""
 
 
-def test_a_death_long_after_the_last_one_is_a_first_one(monkeypatch, caplog):
-    monkeypatch.setattr(_supervisor, "STABLE_SECONDS", 0.2)
-    monkeypatch.setattr(_supervisor, "FIRST_DELAY", 0.01)
-    began = time.monotonic()
-
-    def work(end):
-        end.started(["http://x"])
-        # The first ones die at once, the others later.
-        time.sleep(0 if time.monotonic() - began < 0.1 else 0.3)
-        if time.monotonic() - began > 0.9:
-            os.kill(os.getppid(), signal.SIGTERM)
-            time.sleep(10)
-        return 7
-
-    said = []
-    supervisor = _supervisor.Supervisor(1, work, stop_seconds=0.1, on_started=said.append)
-    monkeypatch.setattr(_supervisor, "HURRY_SECONDS", 0.1)
-    assert supervisor.run() == 0
-    assert said == [["http://x"]]
-    delays = re.findall(r"ended with status 7; another one starts in (\d\.\d+) s", caplog.text)
-    assert delays
-    assert delays[0] == "0.0"
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+def test_a_death_long_after_the_last_one_is_a_first_one():
+    done = subprocess.run(
+        [sys.executable, "-c", QUICK_AND_SLOW], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "['http://x']\n"
+    found = re.findall(r"ended with status 7; another one starts in (\d\.\d+) s", done.stderr)
+    delays = [float(each) for each in found]
+    assert delays[-1] == 0.0
+    assert max(delays) > 0.0
+    assert "did not stop, and is killed" in done.stderr

@@ -57,7 +57,7 @@ class Run:
     async def stop(self) -> None:
         """Take no more requests, and have streams end in good order."""
         self.stopping = True
-        self.older.sessions.close_streams()
+        self.older.close_streams()
         await self.serving.stop()
 
     async def finish(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -76,6 +76,7 @@ class OlderEra:
     _nursery: trio.Nursery
     _options: HttpOptions
     sessions: Sessions = attrs.field(init=False)
+    _followed: set[Outgoing] = attrs.Factory(set[Any])
 
     def __attrs_post_init__(self) -> None:
         self.sessions = Sessions(self._options.session_idle_timeout, self._options.max_sessions)
@@ -307,10 +308,20 @@ class OlderEra:
         except ConnectionError as exc:
             logger.warning("A stream cannot be resumed now: %s", exc)
             return False
-        async with open_background_nursery() as nursery:
-            nursery.start_soon(follower.go_on, outgoing, name="HTTP stream of another process")
-            await self._respond(request, response, outgoing)
+        self._followed.add(outgoing)
+        try:
+            async with open_background_nursery() as nursery:
+                nursery.start_soon(follower.go_on, outgoing, name="HTTP stream of another process")
+                await self._respond(request, response, outgoing)
+        finally:
+            self._followed.discard(outgoing)
         return True
+
+    def close_streams(self) -> None:
+        """Let streams end that wait for what may come, and not for answers of this run."""
+        self.sessions.close_streams()
+        for outgoing in self._followed:
+            outgoing.end()
 
     async def delete(self, request: HttpRequest, response: HttpResponse) -> Refusal | None:
         """End a session."""

@@ -8,7 +8,7 @@ import logging
 import re
 import secrets
 from collections import OrderedDict
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -73,7 +73,7 @@ if last and doubt ~= '' then
 end
 local before = 0
 if last then before = tonumber(last[2][6]) + size(last[2][4]) end
-local id = redis.call('XADD', key, 'MAXLEN', '=', most, '*', 's', stream, 'm', message,
+local id = redis.call('XADD', key, 'MAXLEN', most, '*', 's', stream, 'm', message,
   'b', string.format('%.0f', before), 'x', too_large, 'n', call)
 local after = before + size(message)
 while true do
@@ -177,6 +177,8 @@ class RedisEventStore(SharedEventStore):
             nursery.start_soon(self._tell_alive, link, name="Redis event store's life")
             try:
                 yield
+                if len(links) == len(self._links) == 1:
+                    await self._tell_gone(link)
             finally:
                 links.remove(link)
                 if not links:
@@ -275,6 +277,10 @@ class RedisEventStore(SharedEventStore):
             except ConnectionError as exc:
                 logger.debug("%s", exc)
             await trio.sleep(LIFE_SECONDS / 3)
+
+    async def _tell_gone(self, link: RedisLink) -> None:
+        with suppress(ConnectionError):
+            await link.ask(b"DEL", f"{self._prefix}:process:{self._me}")
 
     async def is_written(self, stream_id: StreamId) -> bool:
         """See `SharedEventStore.is_written`. One that dies counts as alive for 15 seconds."""

@@ -160,8 +160,11 @@ class Supervisor:
                     failed = self._turn()
                     status = status or failed
         finally:
+            # None is left, unless this ends by an error.
             for each in self._workers.values():
                 self._kill(each)
+                with suppress(ChildProcessError):
+                    os.waitpid(each.pid, 0)
             self._close()
         return status
 
@@ -196,6 +199,7 @@ class Supervisor:
         previous = {
             number: signal.signal(number, receive)
             for number in (getattr(signal, each) for each in _SIGNALS)
+            # What whoever started us had ignored (nohup) stays ignored.
             if signal.getsignal(number) != signal.SIG_IGN or number == signal.SIGCHLD
         }
         before = signal.set_wakeup_fd(self._wake_write.fileno(), warn_on_full_buffer=False)
@@ -204,7 +208,7 @@ class Supervisor:
         finally:
             signal.set_wakeup_fd(before)
             for number, handler in previous.items():
-                signal.signal(number, handler)
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
     def _obey(self) -> None:
         now = time.monotonic()
