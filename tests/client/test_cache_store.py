@@ -10,7 +10,7 @@ import trio.testing
 
 from trio_mcp.client import CacheConfig, CacheEntry, Client, InMemoryResponseCacheStore
 from trio_mcp.client._cache_guard import STORE_REST, STORE_TIMEOUT
-from trio_mcp.mcpserver import MCPServer
+from trio_mcp.mcpserver import Context, MCPServer
 from trio_mcp.server import CacheHint
 from trio_mcp.types import ListPromptsResult
 
@@ -148,3 +148,83 @@ async def test_cancelled_while_it_is_kept_a_result_is_no_less_shared(autojump_cl
     # Nobody knows whether the store has it.
     store.faults.clear()
     assert (await fetch(kept, ask)).meta["n"] == 2
+
+
+# Stores that several look into
+
+
+def shared_server():
+    mcp = MCPServer(
+        cache_hints={
+            "tools/list": CacheHint(600_000, scope="public"),
+            "resources/read": CacheHint(600_000),
+        }
+    )
+    texts = ["before"]
+
+    @mcp.resource("text://a")
+    def text() -> str:
+        return texts[-1]
+
+    @mcp.tool()
+    async def change(ctx: Context) -> str:
+        texts.append("after")
+        mcp.add_tool(lambda: 0, "new")
+        await ctx.notify_resource_updated("text://a")
+        return "changed"
+
+    return mcp
+
+
+async def look(client):
+    [contents] = (await client.read_resource("text://a")).contents
+    return [tool.name async for tool in client.iter_tools()], contents.text
+
+
+@pytest.mark.parametrize("has_looked", [True, False])
+async def test_what_has_changed_is_forgotten_by_a_store_for_everybody(autojump_clock, has_looked):
+    mcp = shared_server()
+    shared = CacheConfig(store=InMemoryResponseCacheStore(), target_id="server", partition="ann")
+    async with Client(mcp, cache=shared) as other:
+        assert await look(other) == (["change"], "before")
+    async with Client(mcp, cache=shared) as client:
+        if has_looked:
+            assert await look(client) == (["change"], "before")
+        async with client.listen(
+            tools_list_changed=True, resource_subscriptions=["text://a"]
+        ) as events:
+            await client.call_tool("change")
+            await anext(events)
+            await anext(events)
+            # Beside the one who heard of it.
+            await trio.testing.wait_all_tasks_blocked()
+            async with Client(mcp, cache=shared) as other:
+                assert await look(other) == (["change", "new"], "after")
+    async with Client(mcp, cache=shared) as client:
+        assert await look(client) == (["change", "new"], "after")
+
+
+async def test_a_change_just_before_the_end_is_forgotten_too(autojump_clock):
+    mcp = shared_server()
+    shared = CacheConfig(store=InMemoryResponseCacheStore(), target_id="server")
+    async with Client(mcp, cache=shared) as client:
+        await look(client)
+        async with client.listen(tools_list_changed=True) as events:
+            await client.call_tool("change")
+            await anext(events)
+    async with Client(mcp, cache=shared) as client:
+        assert (await look(client))[0] == ["change", "new"]
+
+
+async def test_a_store_that_hangs_holds_up_no_end(autojump_clock, caplog):
+    mcp, store = shared_server(), Faulty()
+    async with Client(mcp, cache=CacheConfig(store=store, target_id="server")) as client:
+        await look(client)
+        async with client.listen(tools_list_changed=True) as events:
+            store.faults["delete"] = "hang"
+            await client.call_tool("change")
+            await anext(events)
+    assert trio.current_time() < 1.5 * STORE_TIMEOUT
+    assert warnings(caplog) == [
+        "The cache store failed (delete), and is done without: no answer within 1 s"
+    ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import secrets
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -19,6 +20,7 @@ from trio_mcp._codec import dumps
 from trio_mcp.types._methods import METHODS
 
 from ._cache_changes import Changes
+from ._cache_eviction import Eviction
 from ._cache_guard import GuardedStore
 from ._cache_store import (
     MAX_TTL_MS,
@@ -32,6 +34,7 @@ from ._copy import copied
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
 
     from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
@@ -100,6 +103,9 @@ class ResponseCache:
         self._store = GuardedStore(config.store or InMemoryResponseCacheStore())
         self._target = config.target_id or secrets.token_hex(8)
         self._changes = Changes()
+        # A store that nobody else looks into may hold what is stale.
+        self._eviction = None if config.store is None else Eviction(self._store)
+        self._revision: Revision | None = None
         self._flights: dict[tuple[str, str], _Flight] = {}
         self._uncacheable: set[tuple[str, str]] = set()
 
@@ -121,8 +127,7 @@ class ResponseCache:
         """
         if mode == "bypass":
             return await ask()
-        params_key = dumps(dict(sorted(params.items()))).decode() if params else ""
-        question = _Question(method, params_key, _group(method, params), revision, ask)
+        question = _Question(method, _params_key(params), _group(method, params), revision, ask)
         if mode == "refresh":
             return await self._refresh(question)
         while True:
@@ -147,7 +152,7 @@ class ResponseCache:
         result = await self._ask_and_keep(question)
         if question.subject in self._uncacheable:
             # What was kept of it before has been superseded.
-            self._changes.happened(question.group)
+            self._changed(question.group)
         return result
 
     async def _fly(self, question: _Question) -> Any:
@@ -202,10 +207,14 @@ class ResponseCache:
         value, count = answer.kept, answer.count
         if value is None or self._changes.count(question.group) != count:
             return
-        public = question.revision.has_cache_hints and value.cache_scope == "public"
-        key, other = (self._key(question, public=each) for each in (public, not public))
+        is_public = question.revision.has_cache_hints and value.cache_scope == "public"
+        private, public = self._keys(question.method, question.params_key, question.revision)
+        key, other = (public, private) if is_public else (private, public)
+        if self._eviction is not None:
+            self._eviction.saw((key,), question.group)
+            self._eviction.written(key)
         expires_at = self._config.clock() + answer.ttl_ms / 1000
-        entry = CacheEntry(value, "public" if public else "private", expires_at)
+        entry = CacheEntry(value, "public" if is_public else "private", expires_at)
         kept = False
         try:
             kept = await self._store.keep(key, entry, instead_of=other)
@@ -219,7 +228,9 @@ class ResponseCache:
     async def _read(self, question: _Question) -> Any:
         changes, group = self._changes, question.group
         count = changes.count(group)
-        private, public = (self._key(question, public=each) for each in (False, True))
+        private, public = self._keys(question.method, question.params_key, question.revision)
+        if self._eviction is not None:
+            self._eviction.saw((private, public), group)
 
         def is_fresh(key: CacheKey, entry: CacheEntry) -> bool:
             if key is public and entry.scope != "public":
@@ -237,24 +248,50 @@ class ResponseCache:
     def notified(self, method: str, params: JsonObject) -> None:
         """Make stale what a notification speaks of. Called before anybody else sees it."""
         if method == "notifications/resources/updated":
-            self._changes.happened(_group("resources/read", params))
+            self._changed(_group("resources/read", params))
             return
         for changed in _STALE_BY.get(method, ()):
-            self._changes.happened((changed, ""))
+            self._changed((changed, ""))
 
     def forget_pages(self, method: str) -> None:
         """An invalid cursor makes all pages of its list stale (caching, pagination)."""
-        self._changes.happened((method, ""))
+        self._changed((method, ""))
 
     def forget_all(self) -> None:
         """Make everything stale that was kept so far."""
         self._changes.everywhere()
+        if self._eviction is not None:
+            self._eviction.changed(None)
 
-    def _key(self, question: _Question, *, public: bool) -> CacheKey:
-        user = "" if public and self._config.share_public else self._config.partition
-        kind = "public" if public else "private"
-        partition = dumps([self._target, question.revision.version, kind, user])
-        return CacheKey(question.method, question.params_key, partition.decode())
+    def _changed(self, group: Group) -> None:
+        self._changes.happened(group)
+        if self._eviction is not None:
+            if self._revision is not None:
+                # Others may have kept what this client has not asked for.
+                method, uri = group
+                params_key = _params_key({"uri": uri} if uri else {})
+                self._eviction.saw(self._keys(method, params_key, self._revision), group)
+            self._eviction.changed(group)
+
+    def open(self, revision: Revision | None) -> AbstractAsyncContextManager[None]:
+        """Forget in a store that others share what has changed, for as long as the block lasts."""
+        self._revision = revision
+        return nullcontext() if self._eviction is None else self._eviction.open()
+
+    def _keys(self, method: str, params_key: str, revision: Revision) -> tuple[CacheKey, CacheKey]:
+        """Make the keys of a private and of a public result."""
+        user = self._config.partition
+        shared = "" if self._config.share_public else user
+        parts = ("private", user), ("public", shared)
+        private, public = (dumps([self._target, revision.version, *each]) for each in parts)
+        return (
+            CacheKey(method, params_key, private.decode()),
+            CacheKey(method, params_key, public.decode()),
+        )
+
+
+def _params_key(params: JsonObject) -> str:
+    return dumps(dict(sorted(params.items()))).decode() if params else ""
 
 
 def _group(method: str, params: JsonObject) -> Group:

@@ -68,6 +68,13 @@ class GuardedStore:
                 return True
         return False
 
+    async def forget(self, keys: Iterable[CacheKey]) -> None:
+        """Forget what is kept under these keys, as far as the store can."""
+        if not self._rests():
+            with self._guard("delete"):
+                for key in keys:
+                    await self._store.delete(key)
+
     def _rests(self) -> bool:
         return trio.current_time() < self._rests_until
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import attrs
@@ -197,7 +197,9 @@ class LivingClient:
             self._remember(session)
             if mending is not None:
                 mending.establish()
-            yield session
+            cache = self._cache
+            async with nullcontext() if cache is None else cache.open(session.revision):
+                yield session
 
     async def _ask_tool_page(self, cursor: str | None) -> tuple[Sequence[Tool], str | None]:
         raise NotImplementedError
