@@ -6,12 +6,14 @@ import logging
 import socket
 import struct
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 from trio_websocket import connect_websocket_url
 
+from tests.transports.http._serving import make_certificate
 from trio_mcp import Client
 from trio_mcp.transports.websocket import _server_connection
 
@@ -262,6 +264,44 @@ async def until_served(served: Any) -> None:
             except trio.BrokenResourceError:
                 pass
         await trio.sleep(0.01)
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x16\x03", b"GET /mcp HTTP/1.1\r\n\r\n"])
+async def test_tls_that_does_not_begin_is_given_up(tmp_path, sent):
+    files = make_certificate(tmp_path)
+    async with serving(head_timeout=0.2, **files) as (served, _), connected(served) as raw:
+        with trio.fail_after(3):
+            await raw.send(sent)
+            await raw.rest()
+
+
+async def test_nothing_is_left_of_clients_that_are_gone():
+    async with serving() as (served, tools), bystander(served):
+        before = tasks_and_descriptors()
+        for number in range(20):
+            async with upgraded(served) as raw:
+                await raw.send(_hold() if number % 2 else discover())
+                if number % 3:
+                    await raw.send(frame(CLOSE))
+                    await raw.rest()
+            async with Client(served.url) as client:
+                with trio.move_on_after(0.01):
+                    await client.call_tool("hold", {})
+        await until(lambda: tasks_and_descriptors() == before)
+        assert tools.running == 0
+
+
+def tasks_and_descriptors() -> tuple[int, int]:
+    root = trio.lowlevel.current_root_task()
+    assert root is not None
+    found, waiting = 0, [root]
+    while waiting:
+        task = waiting.pop()
+        found += 1
+        for nursery in task.child_nurseries:
+            waiting += nursery.child_tasks
+    folder = Path("/proc/self/fd")
+    return found, len(list(folder.iterdir())) if folder.exists() else 0
 
 
 async def test_many_idle_connections_and_a_call():
