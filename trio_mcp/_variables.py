@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TypeVar, final
 
 import attrs
 
@@ -46,8 +46,8 @@ _WORDS_OF_FLAGS: Final = {
 }
 
 
-@attrs.frozen(kw_only=True)
-class Kind:
+@final
+class Kind:  # not of attrs: every server loads this, and is to be there soon
     """What an option may be.
 
     Attributes:
@@ -57,9 +57,14 @@ class Kind:
 
     """
 
-    expected: str
-    check: Callable[[str, Any], object]
-    read: Callable[[str], Any]
+    __slots__ = ("check", "expected", "read")
+
+    def __init__(
+        self, *, expected: str, check: Callable[[str, Any], object], read: Callable[[str], Any]
+    ) -> None:
+        self.expected: Final = expected
+        self.check: Final = check
+        self.read: Final = read
 
     def value_of(self, name: str, text: str) -> Any:
         """Read a text as a value, and check that.
@@ -144,8 +149,7 @@ def settable(default: T, kind: Kind, *, repr: bool = True) -> T:
     return field
 
 
-@attrs.frozen
-class Option:
+class Option(NamedTuple):
     """One option that a class declares."""
 
     name: str
