@@ -11,7 +11,14 @@ from trio.testing import wait_all_tasks_blocked
 
 from trio_mcp.client import Client
 from trio_mcp.errors import MCPError, RequestTimeout
-from trio_mcp.mcpserver import Context, DirectoryResource, FileResource, MCPServer, TextResource
+from trio_mcp.mcpserver import (
+    Context,
+    DirectoryResource,
+    FileResource,
+    MCPServer,
+    TextResource,
+    safe_join,
+)
 from trio_mcp.transports import open_memory_channel_pair
 from trio_mcp.types import (
     ElicitRequest,
@@ -114,6 +121,31 @@ async def test_uris_that_climb_out_read_nothing(mode: str, path: str, tmp_path: 
         assert await code_of(client.read_resource(f"docs://all/{path}")) in (-32602, -32002)
         [good] = (await client.read_resource("docs://files/a.txt")).contents
         assert getattr(good, "text", "") == "a"
+
+
+@both_eras
+@pytest.mark.parametrize("path", ["out/secret.txt", "out", "gone/../out/secret.txt"])
+async def test_a_link_that_leads_out_is_answered_as_if_nothing_were_there(
+    mode: str, path: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    (shown / "out").symlink_to(tmp_path, target_is_directory=True)
+    mcp = MCPServer()
+
+    @mcp.resource("docs://files/{+path}")
+    def file(path: str) -> str:
+        return safe_join(shown, path).read_text()
+
+    async with Client(mcp, mode=mode) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.read_resource(f"docs://files/{path}")
+        with pytest.raises(MCPError) as climbing:
+            await client.read_resource("docs://files/../secret.txt")
+    assert str(caught.value) == f"Unknown resource: docs://files/{path}"
+    assert caught.value.code == climbing.value.code
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 @both_eras

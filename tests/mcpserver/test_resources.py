@@ -185,10 +185,10 @@ async def test_contents_made_by_hand_pass_through() -> None:
         ReadResourceContents("three", "text/x"),
     ]
     resource = FunctionResource.from_function(lambda: made, "a://b", name="made")
-    assert await read(resource) == [
-        ReadResourceContents("one", None),
-        ReadResourceContents(b"\xff\xef", "image/x"),
-        ReadResourceContents("three", "text/x"),
+    assert [each.to_wire("a://b") for each in await read(resource)] == [
+        TextResourceContents(uri="a://1", text="one", mime_type="text/plain"),
+        BlobResourceContents(uri="a://2", blob="/+8=", mime_type="image/x"),
+        TextResourceContents(uri="a://b", text="three", mime_type="text/x"),
     ]
 
 
@@ -430,6 +430,15 @@ def test_a_template_refuses_unsafe_values() -> None:
         template.matches("file:///..%2fsecret")
     assert (caught.value.template, caught.value.param) == ("file:///{+path}", "path")
     assert template.matches("other:///x") is None
+
+
+@pytest.mark.parametrize(
+    "value", ["a b", "a\tb", "a\nb", "<b>", 'a"b', "a\\b", "a^b`", "ä", "{b}"]
+)
+async def test_what_fits_a_template_is_read_though_it_is_no_strict_uri(value: str) -> None:
+    template = ResourceTemplate.from_function(lambda name: name, "a://{name}", name="it")
+    [contents] = await create(template, f"a://{value}")
+    assert contents.content == value
 
 
 async def test_a_template_may_ask() -> None:

@@ -150,6 +150,11 @@ class ValueResource(Resource):
 
     value: Any
 
+    def __attrs_post_init__(self) -> None:
+        # Its URI is the one that a client asked for, and not one that is published: what fits a
+        # template is served, also where a strict reader of RFC 3986 would not call it a URI.
+        self._fill_in()
+
     async def read(self) -> str | bytes:
         found = await self.read_contents(Context())
         return found[0].content

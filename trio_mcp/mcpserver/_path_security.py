@@ -35,7 +35,10 @@ _ABSOLUTE: Final = re.compile(r"[/\\]|[A-Za-z]:")
 
 
 class PathEscapeError(ValueError):
-    """A path would lie outside the directory that it was joined to."""
+    """A path would lie outside the directory that it was joined to.
+
+    Raised by the function of a template, it is answered like a URI that no template matches.
+    """
 
     __module__ = "trio_mcp.mcpserver"
 

@@ -53,6 +53,19 @@ class ReadResourceContents:
         )
 
 
+@attrs.frozen
+class ContentsElsewhere(ReadResourceContents):
+    """Contents made by hand: they say by themselves where they are.
+
+    Reading a resource may give those of its parts, each under its own URI.
+    """
+
+    uri: str = attrs.field(kw_only=True)
+
+    def to_wire(self, uri: str) -> types.TextResourceContents | types.BlobResourceContents:
+        return super().to_wire(self.uri or uri)
+
+
 def contents_of(
     value: Any, declared: str | None, meta: JsonObject | None
 ) -> list[ReadResourceContents]:
@@ -87,12 +100,14 @@ def _ready_made(
         case ReadResourceContents():
             return value
         case types.TextResourceContents():
-            return ReadResourceContents(
-                value.text, value.mime_type or declared, value.meta or meta
+            return ContentsElsewhere(
+                value.text, value.mime_type or declared, value.meta or meta, uri=value.uri
             )
         case types.BlobResourceContents():
             blob = decode_base64(value.blob)
-            return ReadResourceContents(blob, value.mime_type or declared, value.meta or meta)
+            return ContentsElsewhere(
+                blob, value.mime_type or declared, value.meta or meta, uri=value.uri
+            )
         case Image():
             image = value.to_image_content()
             return ReadResourceContents(

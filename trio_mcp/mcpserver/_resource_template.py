@@ -13,8 +13,14 @@ from trio_mcp.errors import ResourceError, ResourceNotFoundError
 from trio_mcp.types import InputRequiredResult
 from trio_mcp.types import ResourceTemplate as WireResourceTemplate
 
+from ._answers import single_cause, unknown_resource
 from ._function_resource import ValueResource, guess_by_hint
-from ._path_security import DEFAULT_RESOURCE_SECURITY, ResourceSecurity, ResourceSecurityError
+from ._path_security import (
+    DEFAULT_RESOURCE_SECURITY,
+    PathEscapeError,
+    ResourceSecurity,
+    ResourceSecurityError,
+)
 from ._resource_uris import check_uri_template
 from ._signature import ArgumentsError
 from ._text_arguments import TextFunction, description_of, name_of
@@ -171,13 +177,20 @@ class ResourceTemplate:
           The resource, ready to read; or the request for input that the function returned.
 
         Raises:
-          ResourceNotFoundError: if a variable has no value of its parameter's hint.
+          ResourceNotFoundError: if a variable has no value of its parameter's hint, or the
+            function found by `safe_join` that the path leads out of its directory.
 
         """
         try:
             value = await self._function.call(params, context, ResourceError)
         except ArgumentsError as misfit:
             raise ResourceNotFoundError(f"Unknown resource: {excerpt(uri)} ({misfit})") from misfit
+        except Exception as raised:
+            if isinstance(single_cause(raised), PathEscapeError):
+                # Only the file system could tell, and so it was not refused before: a symbolic
+                # link. The client learns as little as from `ResourceSecurity`.
+                raise unknown_resource(uri) from raised
+            raise
         if isinstance(value, InputRequiredResult):
             return value
         return ValueResource(

@@ -56,6 +56,9 @@ class Resource(ABC):
 
     def __attrs_post_init__(self) -> None:
         check_uri(self.uri)
+        self._fill_in()
+
+    def _fill_in(self) -> None:
         self.name = self.name or self.uri
         self.declared_mime_type = self.mime_type or None
         self.mime_type = self.mime_type or self.guess_mime_type()
