@@ -340,6 +340,42 @@ async def test_completions(mode: str, caplog: pytest.LogCaptureFixture) -> None:
     assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
 
 
+@both_eras
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        ("abc", "expected a Completion, a list of str, or None, got str"),
+        (b"abc", "got bytes"),
+        ({"a": "b"}, "got dict"),
+        (5, "got int"),
+        ([1], "values"),
+        (Completion(values=[1]), "values"),  # type: ignore[list-item]
+        (Completion(values="abc"), "values"),  # type: ignore[arg-type]
+        (Completion(values=["a"], total=-1), "total: expected at least 0, got -1"),
+    ],
+)
+async def test_what_is_no_completion_is_a_defect_of_its_function(
+    found: Any, reason: str, mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    mcp = MCPServer()
+
+    @mcp.completion()
+    def complete(ref: Any, argument: Any, context: Any) -> Any:
+        return found
+
+    @mcp.prompt()
+    def p(city: str) -> str: ...
+
+    async with Client(mcp, mode=mode) as client:
+        error = await error_of(
+            client.complete(PromptReference(name="p"), {"name": "city", "value": ""})
+        )
+    assert (error.code, error.message) == (INTERNAL_ERROR, "Error completing argument city")
+    (logged,) = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert logged.exc_info is not None
+    assert reason in str(logged.exc_info[1])
+
+
 @pytest.mark.req("R-316")
 @both_eras
 @pytest.mark.parametrize(

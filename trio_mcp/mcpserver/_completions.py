@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import abc
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from trio_mcp import types
 from trio_mcp._checks import check_callable
-from trio_mcp._codec import excerpt
+from trio_mcp._codec import check_wire, excerpt
 from trio_mcp.errors import MCPError
 from trio_mcp.types import INVALID_PARAMS
 
@@ -49,7 +50,8 @@ class ServesCompletions(ServingBase[LifespanResultT]):
         It is called with the `PromptReference` or `ResourceTemplateReference`, the
         `CompletionArgument` that is being typed, and the `CompletionContext` with the arguments
         known so far, or None. It returns a `Completion`, a list of values, or None for nothing.
-        Only the first 100 values are sent. It is called for prompts and templates of this
+        Anything else, a single string too, is a defect: answered -32603, and logged. Only the
+        first 100 values are sent. It is called for prompts and templates of this
         server and their arguments alone; the client of another one is answered -32602.
         ``@mcp.completion`` does the same as ``@mcp.completion()``.
         """
@@ -111,11 +113,21 @@ class ServesCompletions(ServingBase[LifespanResultT]):
 
 
 def _completion_of(found: Any) -> types.Completion:
+    """Make the answer of what the function returned.
+
+    Raises:
+      TypeError: if it is none.
+      ValueError: if its total is negative.
+
+    """
     if found is None:
         return types.Completion(values=[])
     completion = (
-        found if isinstance(found, types.Completion) else types.Completion(values=list(found))
+        found if isinstance(found, types.Completion) else types.Completion(values=_listed(found))
     )
+    check_wire(completion)
+    if completion.total is not None and completion.total < 0:
+        raise ValueError(f"total: expected at least 0, got {completion.total}")
     if len(completion.values) <= MAX_VALUES:
         return completion
     return types.Completion(
@@ -123,3 +135,14 @@ def _completion_of(found: Any) -> types.Completion:
         total=completion.total if completion.total is not None else len(completion.values),
         has_more=True,
     )
+
+
+def _listed(found: Any) -> list[str]:
+    # A string is a row of strings to Python, and the keys of a dict are one, too.
+    cls: type[Any] = found.__class__
+    if issubclass(cls, _NO_LISTS) or not issubclass(cls, abc.Iterable):
+        raise TypeError(f"expected a Completion, a list of str, or None, got {cls.__name__}")
+    return list(found)
+
+
+_NO_LISTS: Final = (str, bytes, bytearray, abc.Mapping)
