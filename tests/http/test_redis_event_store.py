@@ -37,6 +37,7 @@ def keys_of(server):
     return re.findall(rb"trio-mcp:\S*stream:\S+", server.ask("KEYS", "*"))
 
 
+@pytest.mark.req("R-560", "R-561", "R-563")
 async def test_what_came_after_an_event_on_its_stream_is_replayed_in_order(redis_server):
     store = RedisEventStore(redis_server.url)
     other = RedisEventStore(redis_server.url)

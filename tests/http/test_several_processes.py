@@ -198,6 +198,7 @@ def kinds(messages):
     return [each["params"]["progress"] if "params" in each else "answer" for each in messages]
 
 
+@pytest.mark.case("C047")
 async def test_what_was_answered_meanwhile_is_sent_by_the_other(redis_server):
     servers = Servers(redis_server)
     async with servers.call() as (here, there, last_id):
@@ -220,6 +221,7 @@ async def test_what_comes_later_is_sent_by_the_other(redis_server):
         assert kinds(await stream.messages()) == [2, "answer"]
 
 
+@pytest.mark.req("R-563")
 @pytest.mark.parametrize("owner", [None, "ada"])
 async def test_the_streams_of_others_are_carried_on_by_nobody(redis_server, owner):
     servers = Servers(redis_server)
@@ -238,6 +240,7 @@ async def test_the_streams_of_others_are_carried_on_by_nobody(redis_server, owne
         assert (await foreign.get(last_id).wait_complete()).status == 404
 
 
+@pytest.mark.req("R-569")
 async def test_an_ended_session_has_no_streams_elsewhere(redis_server):
     servers = Servers(redis_server)
     async with servers.call() as (here, there, last_id):

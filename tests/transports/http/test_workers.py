@@ -212,6 +212,22 @@ async def test_each_worker_answers_on_the_one_address(tmp_path):
         await wait_dead(program.workers)
 
 
+@pytest.mark.case("C047")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_any_worker_answers_clients_of_both_eras(tmp_path, mode):
+    limits = httpx.Limits(max_keepalive_connections=0)
+    with running(tmp_path) as program:
+        await program.wait_serving()
+        found = set()
+        async with (
+            httpx.AsyncClient(trust_env=False, limits=limits) as http,
+            Client(streamable_http_client(program.url, http_client=http), mode=mode) as client,
+        ):
+            while found != set(program.workers):
+                assert len((await client.list_tools()).tools) == 4
+                found.add((await client.call_tool("pid")).structured_content["result"])
+
+
 async def test_one_worker_asks_and_another_hears_the_answer(tmp_path):
     async def answer(context, params):
         return ElicitResult(action="accept", content={"word": "yes"})
