@@ -63,6 +63,5 @@ async def test_notifications_go_both_ways(features):
         await settle(lambda: receipts.printed == ["7"])
         seen = Notification(method="notifications/com.example/seen", params={"number": "7"})
         await client.session.send_notification(seen)
-        if not features.is_modern:
-            told = await client.call_tool("wait_told", {"method": seen.method})
-            assert "'7'" in text_of(told) or '"7"' in text_of(told)
+        told = await client.call_tool("wait_told", {"method": seen.method})
+        assert "'7'" in text_of(told) or '"7"' in text_of(told)

@@ -80,6 +80,23 @@ def test_handlers(arguments: Any, message: str) -> None:
     assert server.get_request_handler("a/b") is None
 
 
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [("", "method: expected a name, got an empty text"), ("initialize", "method: initialize is")],
+)
+def test_names_of_methods(method: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"):
+        Server("x").add_request_handler(method, dict, handler)
+
+
+def test_what_is_announced_besides_may_be_any_json() -> None:
+    options = Server("x").create_initialization_options(
+        None, {"com.example/a": {"deep": {"b": 1}}}, {"com.example/b": {}}
+    )
+    assert options.capabilities.experimental == {"com.example/a": {"deep": {"b": 1}}}
+    assert options.capabilities.extensions == {"com.example/b": {}}
+
+
 def test_one_revision_is_no_set_of_them() -> None:
     with pytest.raises(
         TypeError, match="protocol_versions: expected a set of strings, got one str"

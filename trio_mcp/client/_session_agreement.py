@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from ._declaration import Declaration
     from ._serving import ClientServing, NotificationListener
     from ._session_life import OpenLink
+
+logger: Final = logging.getLogger("trio_mcp.client")
 
 ResultT = TypeVar("ResultT", bound="WireModel")
 
@@ -338,13 +341,20 @@ class AgreedSession(LivingSession):
         return refuse_input(request.method, result)
 
     async def send_notification(self, notification: ClientNotification) -> None:
-        """Send any notification."""
+        """Send any notification. One of the protocol is sent if the revision has it."""
         check_kind("notification", notification, types.Notification)
         params = notification.params
-        await self._require_link().notify(
-            notification.method,
-            None if params is None else encode(params, self._require_revision()),
-        )
+        json = None if params is None else encode(params, self._require_revision())
+        await self.tell(notification.method, json)
+
+    async def tell(self, method: str, params: JsonObject | None = None) -> None:
+        """Send a notification, unless the revision has no such one from clients."""
+        link, revision, spec = self._require_link(), self._require_revision(), METHODS.get(method)
+        if spec is None or spec.may_be_sent_by("client", revision):
+            await link.notify(method, params)
+        else:
+            logger.debug("%s is not sent: not at %s", method, revision)
+            await trio.lowlevel.checkpoint()
 
     async def send_listen(
         self, wanted: types.SubscriptionFilter, on_notification: NotificationListener

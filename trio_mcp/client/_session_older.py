@@ -71,7 +71,7 @@ class OlderSession(AgreedSession):
             params.pop("message", None)
         if meta is not None:
             params["_meta"] = meta_to_json(meta)
-        await self._require_link().notify("notifications/progress", params)
+        await self.tell("notifications/progress", params)
 
     @deprecated(ROOTS_ARE_DEPRECATED, category=MCPDeprecationWarning)
     async def send_roots_list_changed(self) -> None:
@@ -79,7 +79,7 @@ class OlderSession(AgreedSession):
         await self._tell_of_changed_roots()
 
     async def _tell_of_changed_roots(self) -> None:
-        await self._require_link().notify("notifications/roots/list_changed")
+        await self.tell("notifications/roots/list_changed")
 
     async def subscribe_resource(
         self, uri: str, *, meta: RequestParamsMeta | None = None

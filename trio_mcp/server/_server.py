@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 import attrs
 import trio
@@ -218,9 +218,14 @@ class Server(ServesHttp, Generic[LifespanContextT]):
 
         Raises:
           TypeError: if one of these is something else.
+          ValueError: if the method has no name, or is that of the handshake.
 
         """
         _check_handler(method, params_type, handler)
+        if method in _ANSWERED_HERE:
+            raise ValueError(
+                f"method: {method} is answered by the server itself; a middleware sees it"
+            )
         if protocol_versions is not None:
             check_items("protocol_versions", protocol_versions, str, "a set of strings")
         self._requests[method] = HandlerEntry(params_type, handler, protocol_versions)
@@ -467,8 +472,13 @@ async def _ping(
     return types.EmptyResult()
 
 
+_ANSWERED_HERE: Final = frozenset({"initialize"})
+
+
 def _check_handler(method: str, params_type: Any, handler: Any) -> None:
     check_text("method", method)
+    if not method:
+        raise ValueError("method: expected a name, got an empty text")
     check_params_type(params_type)
     check_callable("handler", handler)
 

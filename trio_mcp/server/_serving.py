@@ -34,6 +34,7 @@ from trio_mcp.types import (
 )
 from trio_mcp.types._base import WireModel, is_object
 from trio_mcp.types._methods import METHODS
+from trio_mcp.types._revisions import LATEST_MODERN
 
 from ._caching import NO_HINT, apply_cache_hint_to_json
 from ._connection import ServerConnection
@@ -264,9 +265,15 @@ class ServerServing(Serving):
             connection.initialized = True
         entry = self._server.get_notification_handler(method)
         revision = connection.revision
-        if entry is not None and revision is not None and not entry.exists_in(method, revision):
+        if revision is None:
+            # No handshake: of the modern era, which has none of the client's but those of
+            # extensions. Requests say their revision, notifications need not.
+            revision = LATEST_MODERN
+            if method in METHODS:
+                return None
+        if entry is not None and not entry.exists_in(method, revision):
             entry = None
-        if revision is None or (entry is None and not self._server.middleware):
+        if entry is None and not self._server.middleware:
             return None
         ctx = ServerRequestContext(
             server=self._server,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
+
+import trio
 
 from trio_mcp import types
 from trio_mcp._checks import check_kind
-from trio_mcp._codec import DecodeError, checked_copy, decode, encode
+from trio_mcp._codec import DecodeError, checked_copy, decode, encode, excerpt
 from trio_mcp._deprecation import deprecated
 from trio_mcp._protocol._ladder import LOG_LEVELS
 from trio_mcp._protocol._refusals import lacking, missing_client_capability
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions
 from trio_mcp._rpc._progress import progress_params
 from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning, NoBackChannelError
+from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN
 from trio_mcp.types._sampling_options import sampling_request, spells_out_sampling_options
 
@@ -40,7 +44,20 @@ if TYPE_CHECKING:
 
     from ._connection import ServerConnection
 
+logger: Final = logging.getLogger("trio_mcp.server")
+
 ResultT = TypeVar("ResultT", bound="WireModel")
+
+_ON_SUBSCRIPTIONS: Final = frozenset(
+    {
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+        "notifications/resources/updated",
+        "notifications/subscriptions/acknowledged",
+    }
+)
+"""Modern clients get these where they have asked for them."""
 
 _SAMPLING_IS_DEPRECATED: Final = "Sampling is deprecated since protocol version 2026-07-28"
 _ROOTS_ARE_DEPRECATED: Final = "Asking for roots is deprecated since protocol version 2026-07-28"
@@ -209,7 +226,11 @@ class ServerSession:
     async def send_notification(
         self, notification: ServerNotification, related_request_id: RequestId | None = None
     ) -> None:
-        """Send any notification of the server side."""
+        """Send any notification of the server side.
+
+        One of the protocol is not sent to a client whose revision has no such notification, or
+        has it on subscriptions alone: `Context.notify_tools_changed` and its like reach everybody.
+        """
         del related_request_id
         params = (
             None if notification.params is None else encode(notification.params, self._revision)
@@ -217,10 +238,21 @@ class ServerSession:
         await self._notify(notification.method, params)
 
     async def _notify(self, method: str, params: JsonObject | None) -> None:
-        if self._exchange is not None:
+        if not self._may_tell(method):
+            logger.debug("%s is not sent: not at %s", excerpt(method), self._revision)
+            await trio.lowlevel.checkpoint()
+        elif self._exchange is not None:
             await self._exchange.notify(method, params)
         elif self._connection.link is not None:
             await self._connection.link.notify(method, params)
+
+    def _may_tell(self, method: str) -> bool:
+        spec = METHODS.get(method)
+        if spec is None:
+            return True
+        if method in _ON_SUBSCRIPTIONS and self._revision.is_modern and not self._is_subscription:
+            return False
+        return spec.may_be_sent_by("server", self._revision)
 
     async def _notify_session(self, method: str, params: JsonObject | None = None) -> None:
         # The older era pushes changes to the session, outside any request.
@@ -243,7 +275,7 @@ class ServerSession:
     async def send_elicit_complete(
         self, elicitation_id: str, related_request_id: RequestId | None = None
     ) -> None:
-        """Tell the client that a URL elicitation of it is done (2025-11-25)."""
+        """Tell the client that a URL elicitation of it is done (2025-11-25 alone)."""
         del related_request_id
         await self._notify("notifications/elicitation/complete", {"elicitationId": elicitation_id})
 

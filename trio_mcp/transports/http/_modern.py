@@ -12,6 +12,7 @@ from trio_mcp._codec import excerpt
 from trio_mcp._rpc._answer import answer
 from trio_mcp._rpc._exchange import NO_PARAMS, Exchange, HttpDetails
 from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp._rpc._pump import run_logged
 from trio_mcp.errors import MCPError
 from trio_mcp.types import (
     JSONRPCError,
@@ -57,7 +58,7 @@ async def serve_modern(
     if refusal is not None:
         return refusal
     if isinstance(frame, JSONRPCNotification):
-        return await _take_notification(request, response)
+        return await _take_notification(serving, request, response, frame)
     assert isinstance(frame, JSONRPCRequest)
     refusal = check_modern(request.headers, frame) or _check_call(serving, request, frame)
     if refusal is not None:
@@ -86,13 +87,24 @@ async def serve_modern(
     return refusal
 
 
-async def _take_notification(request: HttpRequest, response: HttpResponse) -> Refusal | None:
-    # Nothing is kept between requests, so there is nothing that a notification could change:
-    # cancelling is closing the stream of an answer.
+async def _take_notification(
+    serving: Serving, request: HttpRequest, response: HttpResponse, frame: JSONRPCNotification
+) -> Refusal | None:
     refusal = check_notification(request.headers)
-    if refusal is None:
-        await response.send_whole(202)
-    return refusal
+    if refusal is not None:
+        return refusal
+    await response.send_whole(202)
+    # Those of the protocol change nothing, as nothing is kept between requests: to cancel is to
+    # close the stream of an answer. Those of extensions are handled before the next request that
+    # comes on this connection.
+    connection = serving.connect(None)
+    try:
+        callback = serving.notified(connection, frame.method, frame.params or {})
+        if callback is not None:
+            await run_logged(callback)
+    finally:
+        serving.disconnect(connection)
+    return None
 
 
 def _check_call(serving: Serving, request: HttpRequest, frame: JSONRPCRequest) -> Refusal | None:
