@@ -227,3 +227,98 @@ async def test_who_writes_while_it_exits_is_woken(autojump_clock: MockClock) -> 
         await pipe.send_all(b"x")
     with trio.testing.assert_checkpoints():
         await pipe.wait_send_all_might_not_block()
+
+
+@asynccontextmanager
+async def open_real_stdin() -> AsyncGenerator[tuple[io.FileIO, PipeToServer], None]:
+    reading, writing = os.pipe()
+    async with PipeToServer(trio.lowlevel.FdStream(writing)) as pipe:
+        with os.fdopen(reading, "rb", buffering=0) as held:
+            yield held, pipe
+
+
+@posix_pipes
+async def test_what_a_pipe_has_no_room_for_follows() -> None:
+    data = bytes(range(256)) * 4_096
+    received = bytearray()
+    async with open_real_stdin() as (held, pipe), trio.open_nursery() as nursery:
+
+        @functools.partial(nursery.start_soon)
+        async def _() -> None:
+            while len(received) < len(data) + 1:
+                await trio.lowlevel.wait_readable(held)
+                received.extend(held.read(50_000))
+
+        with trio.testing.assert_checkpoints():
+            await pipe.send_all(data)
+        with trio.testing.assert_checkpoints():
+            await pipe.send_all(b"!")
+    assert received == data + b"!"
+
+
+@posix_pipes
+async def test_two_writers_do_not_mix() -> None:
+    async with open_real_stdin() as (held, pipe), trio.open_nursery() as nursery:
+        nursery.start_soon(pipe.send_all, b"x" * 1_000_000)
+        await trio.testing.wait_all_tasks_blocked()
+        held.read(100_000)
+        with pytest.raises(trio.BusyResourceError):
+            await pipe.send_all(b"y")
+        nursery.cancel_scope.cancel()
+
+
+@posix_pipes
+async def test_a_cancelled_writer_writes_nothing() -> None:
+    async with open_real_stdin() as (held, pipe):
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await pipe.send_all(b"not this")
+        await pipe.send_all(b"but this")
+        assert held.read(100) == b"but this"
+
+
+@posix_pipes
+async def test_whoever_waits_for_a_real_pipe_is_woken_when_the_server_exits() -> None:
+    async with open_real_ends() as (_held, pipe), trio.open_nursery() as nursery:
+
+        @functools.partial(nursery.start_soon)
+        async def _() -> None:
+            await trio.testing.wait_all_tasks_blocked()
+            pipe.end(patience=0)
+
+        assert await pipe.receive_some() == b""
+        assert pipe.held
+    async with open_real_stdin() as (_read, stdin), trio.open_nursery() as nursery:
+
+        @functools.partial(nursery.start_soon)
+        async def _() -> None:
+            await trio.testing.wait_all_tasks_blocked()
+            stdin.end()
+
+        with pytest.raises(trio.BrokenResourceError, match="has exited"):
+            await stdin.send_all(b"x" * 1_000_000)
+
+
+@posix_pipes
+async def test_real_pipes_that_are_closed_or_broken_say_so() -> None:
+    async with open_real_ends() as (_held, pipe), trio.open_nursery() as nursery:
+
+        @functools.partial(nursery.start_soon)
+        async def _() -> None:
+            await trio.testing.wait_all_tasks_blocked()
+            pipe.close()
+
+        for _attempt in range(2):
+            with pytest.raises(trio.ClosedResourceError):
+                await pipe.receive_some()
+    async with open_real_ends() as (held, pipe):
+        held.close()
+        with trio.testing.assert_checkpoints():
+            assert await pipe.receive_some() == b""
+    async with open_real_stdin() as (read, stdin):
+        read.close()
+        with pytest.raises(trio.BrokenResourceError):
+            await stdin.send_all(b"x")
+        await stdin.aclose()
+        with pytest.raises(trio.ClosedResourceError):
+            await stdin.send_all(b"x")

@@ -15,7 +15,7 @@ from typing import Final, cast, final
 
 import trio
 
-from trio_mcp.transports._fd_streams import FdReceiveStream
+from trio_mcp.transports._fd_streams import READ_SIZE, FdReceiveStream
 
 LAST_WORDS_PAUSE: Final = 0.2
 """Seconds of silence that end what comes from a server that has exited. All that it wrote
@@ -62,12 +62,33 @@ class PipeToServer(trio.abc.SendStream):
             self._sending.cancel(reason="the server process has exited")
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        if not self._ended or self._closed:
-            with trio.CancelScope() as self._sending:
-                await self._stream.send_all(data)
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._ended and not self._closed:
+            await trio.lowlevel.checkpoint()
+            raise trio.BrokenResourceError("the server process has exited")
+        rest = self._write_now(data)
+        if not rest:
+            await trio.lowlevel.cancel_shielded_checkpoint()
+            return
+        with trio.CancelScope() as scope:
+            self._sending = scope
+            try:
+                await self._stream.send_all(rest)
                 return
-        await trio.lowlevel.checkpoint()
+            finally:
+                self._sending = None
         raise trio.BrokenResourceError("the server process has exited")
+
+    def _write_now(self, data: bytes | bytearray | memoryview) -> bytes | bytearray | memoryview:
+        """Write what there is room for, which is nearly always all; return what is left."""
+        fd = _fileno(self._stream)
+        if fd is None or self._sending is not None or not data:
+            return data
+        try:
+            written = os.write(fd, data)
+        except OSError:
+            return data  # there is no room, or the stream knows what that means
+        return b"" if written == len(data) else memoryview(data)[written:]
 
     async def wait_send_all_might_not_block(self) -> None:
         if self._ended:
@@ -121,11 +142,22 @@ class PipeFromServer(trio.abc.ReceiveStream):
         self._patience = patience
         if self._receiving is not None:
             self._receiving.cancel(reason="the server process has exited")
+        fd = _fileno(self._stream)
+        if fd is not None:
+            trio.lowlevel.notify_closing(fd)
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         if not self._ending or self._closed:
-            with trio.CancelScope() as self._receiving:
-                return bytes(await self._stream.receive_some(max_bytes))
+            fd = None if self._closed else _fileno(self._stream)
+            if fd is None:
+                with trio.CancelScope() as self._receiving:
+                    return bytes(await self._stream.receive_some(max_bytes))
+            else:
+                try:
+                    return await _read(fd, max_bytes)
+                except trio.ClosedResourceError:
+                    if not self._ending or self._closed:
+                        raise
         return await self._receive_last(max_bytes)
 
     async def _receive_last(self, max_bytes: int | None) -> bytes:
@@ -167,6 +199,18 @@ class PipeFromServer(trio.abc.ReceiveStream):
         await trio.lowlevel.checkpoint()
 
 
+async def _read(fd: int, max_bytes: int | None) -> bytes:
+    # Half of what the stream takes, which always tries first, and finds an empty pipe here.
+    while True:
+        await trio.lowlevel.wait_readable(fd)
+        try:
+            return os.read(fd, READ_SIZE if max_bytes is None else max_bytes)
+        except BlockingIOError:
+            continue
+        except OSError as exc:
+            raise trio.BrokenResourceError(f"cannot read: {exc.strerror}") from exc
+
+
 def _is_readable(stream: trio.abc.ReceiveStream) -> bool:
     fd = _fileno(stream)
     if sys.platform == "win32" or fd is None:
@@ -176,7 +220,8 @@ def _is_readable(stream: trio.abc.ReceiveStream) -> bool:
     return bool(waiter.poll(0))
 
 
-def _fileno(stream: trio.abc.ReceiveStream) -> int | None:
+def _fileno(stream: trio.abc.AsyncResource) -> int | None:
     if sys.platform == "win32" or not isinstance(stream, trio.lowlevel.FdStream):
         return None
-    return stream.fileno()
+    fd = stream.fileno()
+    return None if fd < 0 else fd  # closed
