@@ -32,7 +32,9 @@ def test_workers_serve_a_file(
     done = cli("call", found[1], "order", "article=tea", "--json")
     assert done.json["structuredContent"]["article"] == "tea"
     running.process.send_signal(number)
-    assert running.process.wait(10) == 0
+    assert running.process.wait(10) == 128 + number
+    told = running.process.stderr.read()
+    assert told == ("interrupted\n" if number == signal.SIGINT else "")
 
 
 @pytest.mark.parametrize(
@@ -61,3 +63,23 @@ def test_an_address_that_is_taken_is_one_line(cli: Any, shop: Path, tmp_path: Pa
     done = cli("run", shop, *words)
     assert done.status == 1
     assert done.err == f"trio-mcp: cannot listen on unix:{path}: No such file or directory\n"
+
+
+def test_a_server_that_cannot_start_says_why_once(
+    start: Callable[..., Running], tmp_path: Path
+) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text(
+        "from contextlib import asynccontextmanager\n"
+        "from trio_mcp import MCPServer\n"
+        "@asynccontextmanager\n"
+        "async def lifespan(server):\n"
+        "    raise RuntimeError('no database')\n"
+        "    yield\n"
+        "mcp = MCPServer('broken', lifespan=lifespan)\n"
+    )
+    running = start("run", file, *HTTP, "--stateless-http", "--workers", "3")
+    assert running.process.stderr is not None
+    said = running.process.stderr.read()
+    assert running.process.wait(10) == 1
+    assert said.count("RuntimeError: no database") == 1

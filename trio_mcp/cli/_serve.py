@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from trio_mcp.cli._interrupts import run_until_interrupted
 from trio_mcp.cli._load import load_server
 from trio_mcp.cli._mistakes import Failure, UsageMistake
 from trio_mcp.cli._run_options import PATHS, flag_of, read_given, security_of
-from trio_mcp.cli._streams import say
+from trio_mcp.cli._streams import say, say_interrupted
 from trio_mcp.cli._target import split_object
 from trio_mcp.mcpserver import MCPServer, Settings
 from trio_mcp.transports import stdio_server
@@ -134,7 +135,12 @@ def _serve_by_workers(server: AnyServer, name: str, options: dict[str, Any], wor
     )
     from trio_mcp.transports.http._workers import run_workers  # noqa: PLC0415 - as above
 
+    def tell(number: int) -> None:
+        if number != signal.SIGTERM:
+            say_interrupted()
+
     try:
-        return run_workers(server, workers, options, name=name)
+        ended = run_workers(server, workers, options, name=name, on_signal=tell)
     except CannotServe as exc:
         raise Failure(exc.strerror) from exc
+    return ended.value or 0 if ended.number is None else 128 + ended.number

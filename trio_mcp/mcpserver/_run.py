@@ -106,9 +106,9 @@ class Runs(ServingBase[LifespanResultT]):
 
         self._write_log()
         server: Any = self  # only an MCPServer is made of these parts
-        status = run_workers(server, workers, options, name=self._lowlevel_server.name)
-        if status:
-            raise SystemExit(status)
+        ended = run_workers(server, workers, options, name=self._lowlevel_server.name)
+        if ended.value:
+            raise SystemExit(ended.value)
 
     async def run_stdio_async(self) -> None:
         """Serve stdin and stdout until stdin ends.

@@ -513,9 +513,9 @@ def work(end):
         time.sleep(10)
     return 7
 
-status = _supervisor.Supervisor(1, work, stop_seconds=0.1, on_started=print).run()
+ended = _supervisor.Supervisor(1, work, stop_seconds=0.1, on_started=print).run()
 assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-sys.exit(status)
+assert ended.number == signal.SIGTERM
 """
 
 

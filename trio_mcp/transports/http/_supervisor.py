@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from trio_mcp._codec import JsonError, dumps, loads
+from trio_mcp._rpc._interrupt import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -114,6 +115,7 @@ class Supervisor:
       work: Is a worker: called in a new process, which ends with the status that it returns.
       stop_seconds: How long a worker may take to stop, before it is told to hurry.
       on_started: Called with what the first worker has to say, when it serves.
+      on_signal: Called with the number of the first signal.
 
     """
 
@@ -124,29 +126,31 @@ class Supervisor:
         *,
         stop_seconds: float,
         on_started: Callable[[list[str]], None],
+        on_signal: Callable[[int], object] = lambda _: None,
     ) -> None:
         self._number = number
         self._work = work
         self._stop_seconds = stop_seconds
         self._on_started = on_started
+        self._on_signal = on_signal
         self._workers: dict[int, _Worker] = {}
         self._due: list[float] = []
         self._quick_deaths = 0
         self._has_served = False
-        self._signals = 0
+        self._signals: list[int] = []
         self._orders = 0
         self._hurry_at = math.inf
         self._kill_at = math.inf
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = socket.socketpair()
 
-    def run(self) -> int:
+    def run(self) -> Ended[int]:
         """Run, until SIGTERM or Ctrl-C.
 
         The first worker is started alone, so that what is wrong with all is said once.
 
         Returns:
-          The exit status of the first worker, if it could not start; 0 otherwise.
+          The signal; or the exit status of the first worker, if that could not start.
 
         """
         for sock in (self._wake_read, self._wake_write):
@@ -166,7 +170,7 @@ class Supervisor:
                 with suppress(ChildProcessError):
                     os.waitpid(each.pid, 0)
             self._close()
-        return status
+        return Ended(number=self._signals[0]) if self._signals else Ended(status)
 
     def _turn(self) -> int:
         """Wait for whatever is next, and see to it; gives the status of a first worker."""
@@ -194,7 +198,7 @@ class Supervisor:
     def _handling_signals(self) -> Generator[None]:
         def receive(number: int, _frame: Any) -> None:
             if number != signal.SIGCHLD:
-                self._signals += 1
+                self._signals.append(number)
 
         previous = {
             number: signal.signal(number, receive)
@@ -212,9 +216,12 @@ class Supervisor:
 
     def _obey(self) -> None:
         now = time.monotonic()
-        if self._signals > self._orders or now >= self._hurry_at:
+        signals = len(self._signals)
+        if signals and not self._orders:
+            self._on_signal(self._signals[0])
+        if signals > self._orders or now >= self._hurry_at:
             # Each signal counts once; so does time that is over.
-            self._orders = max(self._orders + 1, min(self._signals, 2))
+            self._orders = max(self._orders + 1, min(signals, 2))
             is_first = self._orders == 1
             self._hurry_at = now + self._stop_seconds if is_first else math.inf
             self._kill_at = math.inf if is_first else now + HURRY_SECONDS

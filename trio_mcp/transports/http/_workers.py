@@ -25,6 +25,8 @@ from ._supervisor import Supervisor
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from trio_mcp._rpc._interrupt import Ended
+
     from ._serve import HttpServing
     from ._serve_http import ServesHttp
     from ._supervisor import WorkerEnd
@@ -66,7 +68,14 @@ def take_workers(transport: str, options: dict[str, Any]) -> int:
     return number
 
 
-def run_workers(server: ServesHttp, number: int, options: Mapping[str, Any], *, name: str) -> int:
+def run_workers(
+    server: ServesHttp,
+    number: int,
+    options: Mapping[str, Any],
+    *,
+    name: str,
+    on_signal: Callable[[int], object] = lambda _: None,
+) -> Ended[int]:
     """Serve by several processes, until Ctrl-C or SIGTERM.
 
     A worker that dies is replaced. All stop when this process does, however it ends.
@@ -76,10 +85,11 @@ def run_workers(server: ServesHttp, number: int, options: Mapping[str, Any], *, 
       number: How many processes.
       options: Those of `serve_http`.
       name: Of the server, for the line that says where it serves.
+      on_signal: Called with the number of the first signal.
 
     Returns:
-      The exit status: that of the first worker if it could not start, which it has explained on
-      stderr; 0 otherwise.
+      The signal that ended it; or the exit status of the first worker, if that could not start,
+      which it has explained on stderr.
 
     Raises:
       TypeError, ValueError: if an option is something else.
@@ -106,6 +116,7 @@ def run_workers(server: ServesHttp, number: int, options: Mapping[str, Any], *, 
         work,
         stop_seconds=listen.graceful_timeout + SHUTDOWN_TIMEOUT + 1,
         on_started=lambda urls: announce(name, urls, f", by {number} workers"),
+        on_signal=on_signal,
     )
     try:
         return supervisor.run()
