@@ -5,16 +5,20 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+import trio
+
 from trio_mcp._codec._headers import header_text
 from trio_mcp._protocol._header_faults import header_fault
 from trio_mcp._protocol._mirrors import argument_at, mirrored_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from trio_mcp._protocol._mirrors import Path
     from trio_mcp.types import ListToolsResult, Tool
     from trio_mcp.types._base import JsonObject
+
+    from ._pages import Pages
 
 logger: Final = logging.getLogger("trio_mcp.client")
 
@@ -22,9 +26,14 @@ logger: Final = logging.getLogger("trio_mcp.client")
 class Mirrors:
     """What each tool of one session wants to see in headers (`x-mcp-header`)."""
 
-    __slots__ = ("_last_page", "_wanted")
+    __slots__ = ("_last_page", "_learned", "_lists", "_lock", "_pages", "_wanted")
 
     def __init__(self) -> None:
+        # With which page each tool was listed last, and how many pages and whole lists came.
+        self._learned: dict[str, int] = {}
+        self._pages = self._lists = 0
+        # Of whoever lists the tools again.
+        self._lock = trio.Lock()
         # Tools that want something, as they were listed last.
         self._wanted: dict[str, dict[str, Path]] = {}
         self._last_page: Sequence[Tool] | None = None
@@ -48,12 +57,39 @@ class Mirrors:
         if tools is self._last_page:
             return
         self._last_page = tools
+        self._pages += 1
         for tool in tools:
+            self._learned[tool.name] = self._pages
             wanted = mirrored_arguments(tool.input_schema)
             if wanted:
                 self._wanted[tool.name] = wanted
             else:
                 self._wanted.pop(tool.name, None)
+
+    def age(self, name: str) -> object:
+        """Give what changes when a tool is listed anew, or turns out not to be listed."""
+        return self._learned.get(name), self._lists
+
+    async def list_again(self, name: str, age: object, tools: Callable[[], Pages[Tool]]) -> None:
+        """Have a tool listed anew, once for however many calls have been refused.
+
+        Args:
+          name: Of the tool.
+          age: What `age` gave when the call was sent that was refused.
+          tools: Lists them, and has them learned.
+
+        Raises:
+          MCPError: what listing them raises.
+
+        """
+        async with self._lock:
+            if self.age(name) != age:
+                return
+            logger.info("The tool %r is listed again: its headers were refused", name)
+            async for tool in tools():
+                if tool.name == name:
+                    return
+            self._lists += 1
 
     def headers(self, name: str, arguments: Mapping[str, Any] | None) -> dict[str, str] | None:
         """Give the headers of a call: by name, the text of the argument."""

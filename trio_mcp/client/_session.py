@@ -277,17 +277,18 @@ class ClientSession(OlderSession):
             return await self._send("tools/call", params, options, meta)
         name = params["name"]
         again = dict(params)
+        age = self._mirrors.age(name)
         try:
             return await self._send("tools/call", params, self._mirrored(params, options), meta)
         except MCPError as exc:
             if exc.code != HEADER_MISMATCH or isinstance(exc, LocalError):
                 raise
-            # x-mcp-header, client behaviour: the tool is not what it was when it was listed.
-            logger.info("The tool %r is listed again: %s", name, exc.message)
-        async for tool in Pages("tools/list", self._tools_page):
-            if tool.name == name:
-                break
+        # x-mcp-header, client behaviour: the tool is not what it was when it was listed.
+        await self._mirrors.list_again(name, age, self._tool_pages)
         return await self._send("tools/call", again, self._mirrored(again, options), meta)
+
+    def _tool_pages(self) -> Pages[types.Tool]:
+        return Pages("tools/list", self._tools_page)
 
     @property
     def _mirrors_arguments(self) -> bool:
