@@ -28,7 +28,7 @@ def test_events_come_whole_however_they_are_cut(size: int, end: bytes) -> None:
     text = b"event: endpoint\ndata: /messages?session=1\n\n: hi\n\ndata: {}\nid: 7\n\n"
     assert split(text.replace(b"\n", end), size) == [
         SentEvent(b"/messages?session=1", "endpoint"),
-        SentEvent(b"{}", id="7"),
+        SentEvent(b"{}", id=b"7"),
     ]
 
 
@@ -65,7 +65,7 @@ def test_only_these_end_a_line(size: int) -> None:
     ],
 )
 def test_one_space_after_the_colon_is_not_of_the_value(line: bytes, data: bytes) -> None:
-    assert split(line + b"\nid: 1\n\n") == [SentEvent(data, id="1")]
+    assert split(line + b"\nid: 1\n\n") == [SentEvent(data, id=b"1")]
 
 
 def test_lines_of_data_are_joined() -> None:
@@ -93,12 +93,12 @@ def test_a_byte_order_mark_is_forgiven_at_the_start_alone(size: int) -> None:
 def test_ids_and_retry_stay_known() -> None:
     splitter = EventSplitter()
     assert (splitter.last_event_id, splitter.retry_ms) == (None, None)
-    assert splitter.feed(b"id: a\nretry: 250\ndata\n\n") == [SentEvent(b"", id="a")]
-    assert (splitter.last_event_id, splitter.retry_ms) == ("a", 250)
+    assert splitter.feed(b"id: a\nretry: 250\ndata\n\n") == [SentEvent(b"", id=b"a")]
+    assert (splitter.last_event_id, splitter.retry_ms) == (b"a", 250)
     assert splitter.feed(b"data: 1\n\nid: b\ndata: 2\n") == [SentEvent(b"1")]
-    assert splitter.last_event_id == "a"  # the event of the other one is not complete
+    assert splitter.last_event_id == b"a"  # the event of the other one is not complete
     splitter.feed(b"\nid\ndata\n\n")
-    assert splitter.last_event_id == ""
+    assert splitter.last_event_id == b""
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_an_id_with_a_nul_is_skipped() -> None:
 
 def test_names_that_are_not_utf_8_do_no_harm() -> None:
     assert split(b"event: \xff\nid: \xfe\ndata: \xfd\n\n") == [
-        SentEvent(b"\xfd", "\ufffd", "\ufffd")
+        SentEvent(b"\xfd", "\ufffd", b"\xfe")
     ]
 
 

@@ -137,7 +137,10 @@ class AsgiClient:
             "query_string": b"",
             "root_path": "",
             "headers": [
-                (name.lower().encode(), value.encode("latin-1"))
+                (
+                    name.lower().encode(),
+                    value if isinstance(value, bytes) else value.encode("latin-1"),
+                )
                 for name, value in raw.items()
                 if value is not None
             ],

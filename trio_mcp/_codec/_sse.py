@@ -33,8 +33,8 @@ class SentEvent:
 
     data: bytes
     event: str = "message"
-    id: str | None = None
-    """As it was sent with this very event."""
+    id: bytes | None = None
+    """As it was sent with this very event: any bytes, which are sent back as they are."""
 
 
 class EventSplitter:
@@ -44,7 +44,8 @@ class EventSplitter:
       limit: The greatest size of one event, in bytes.
 
     Attributes:
-      last_event_id: What the stream said last; reconnecting names it (``Last-Event-ID``).
+      last_event_id: What the stream said last; reconnecting names it (``Last-Event-ID``). An
+        empty one takes back what was said before.
       retry_ms: How long the server asks to wait before that, if it said so.
 
     """
@@ -70,8 +71,8 @@ class EventSplitter:
         self._at_start = True
         self._data: list[bytes] = []
         self._event = ""
-        self._id: str | None = None
-        self.last_event_id: str | None = None
+        self._id: bytes | None = None
+        self.last_event_id: bytes | None = None
         self.retry_ms: int | None = None
 
     def feed(self, chunk: bytes) -> list[SentEvent]:
@@ -124,7 +125,7 @@ class EventSplitter:
         elif field == b"event":
             self._event = value.decode(errors="replace")
         elif field == b"id" and b"\0" not in value:
-            self._id = value.decode(errors="replace")
+            self._id = value
         elif field == b"retry" and value.isdigit():
             self.retry_ms = int(value[:_MOST_DIGITS])
 

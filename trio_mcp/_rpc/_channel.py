@@ -8,16 +8,38 @@ from typing import TYPE_CHECKING
 import trio
 
 from trio_mcp._checks import check_kind
+from trio_mcp.types import CONNECTION_CLOSED, ErrorData, JSONRPCError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractAsyncContextManager
 
     from trio_mcp._codec import Frame
-    from trio_mcp.types import JSONRPCMessage
+    from trio_mcp.types import JSONRPCMessage, RequestId
 
     from ._link import Link
     from ._service import Serving
+
+
+class Undelivered(JSONRPCError):
+    """What a channel receives in place of an answer: a request of this side was not delivered.
+
+    For carriers on which each message travels by itself, so that one that is lost harms no
+    other. Whoever takes it for what it is to others, the error that answers, does well, too.
+
+    Args:
+      request_id: Of the request.
+      why: What the caller is told.
+
+    """
+
+    __slots__ = ("why",)
+    why: Exception
+
+    def __init__(self, request_id: RequestId, why: Exception) -> None:
+        error = ErrorData(code=CONNECTION_CLOSED, message=str(why))
+        super().__init__(id=request_id, error=error)
+        object.__setattr__(self, "why", why)
 
 
 class Channel(trio.abc.AsyncResource):

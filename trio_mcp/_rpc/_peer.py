@@ -30,6 +30,7 @@ from trio_mcp.types import (
 from ._answer import answer, error_for
 from ._bad_answers import fail_by_batch, fail_by_malformed, fail_by_mistyped
 from ._calls import Call, logger, read_progress, with_progress_token
+from ._channel import Undelivered
 from ._exchange import NO_PARAMS, Exchange
 from ._late_call import LateCall
 from ._link import NO_OPTIONS, CallOptions, Link
@@ -343,7 +344,10 @@ class Peer(Link):
     def _receive_error(self, frame: JSONRPCError) -> None:
         call = None if frame.id is None else self._calls.close(frame.id)
         if call is not None:
-            call.failed(MCPError.from_error_data(frame.error))
+            if isinstance(frame, Undelivered):
+                call.failed(frame.why)
+            else:
+                call.failed(MCPError.from_error_data(frame.error))
         elif frame.id is None or not fail_by_mistyped(self._calls, frame.id):
             logger.warning(
                 "The peer reported an error for no open request: %d %s",

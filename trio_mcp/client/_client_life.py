@@ -10,7 +10,14 @@ import attrs
 from trio_mcp._checks import check_flag, check_kind, check_whole, check_word
 from trio_mcp._rpc._block import GuardedBlock
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError
-from trio_mcp.types import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from trio_mcp.types import (
+    HANDSHAKE_PROTOCOL_VERSIONS,
+    HEADER_MISMATCH,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    MODERN_PROTOCOL_VERSIONS,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
 from trio_mcp.types._revisions import LATEST_HANDSHAKE
 
 from ._arguments import check_options
@@ -51,6 +58,10 @@ ConnectMode = str
 
 OLDER_ROAD_STATUSES: Final = frozenset({400, 404, 405})
 """What `initialize` is answered by a server that knows HTTP+SSE alone."""
+
+_MODERN_ERRORS: Final = frozenset(
+    {HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY, UNSUPPORTED_PROTOCOL_VERSION}
+)
 
 _MODES = ("auto", "legacy", *HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
 
@@ -133,19 +144,20 @@ class LivingClient:
 
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[ClientSession, None]:
-        why: ConnectionLost | None = None
+        why: MCPError | None = None
         for road in self._roads():
             is_open = False
             try:
                 async with self._open_over(road) as session:
                     is_open = True
                     yield session
-            except ConnectionLost as exc:
-                if is_open:
+            except MCPError as exc:
+                # An error that answers on the last road is of a server that was found there.
+                if is_open or (why is not None and not isinstance(exc, ConnectionLost)):
                     raise
                 # What the first attempt met says more than what the last resort did.
                 why = why or exc
-                if exc.status not in OLDER_ROAD_STATUSES:
+                if not _may_be_of_older_road(exc):
                     break
             if is_open:
                 return
@@ -274,3 +286,16 @@ class LivingClient:
     def instructions(self) -> str | None:
         """What the server says of its use, for a model."""
         return self.session.instructions
+
+
+def _may_be_of_older_road(error: MCPError) -> bool:
+    """Whether `initialize` was answered as by a server of HTTP+SSE (versioning, HTTP).
+
+    That is by the status, whatever else the response says, unless it is what modern servers say.
+    """
+    response = error if isinstance(error, LocalError) else error.__cause__
+    if not isinstance(response, ConnectionLost) or response.status not in OLDER_ROAD_STATUSES:
+        return False
+    # A missing method is no missing endpoint.
+    is_method = error.code == METHOD_NOT_FOUND and response.status == 404
+    return not is_method and error.code not in _MODERN_ERRORS

@@ -81,13 +81,14 @@ class Seen:
         error = {"code": code, "message": message, **({} if data is None else {"data": data})}
         await self.json({"jsonrpc": "2.0", "id": self.id, "error": error}, status)
 
-    async def events(self, *texts: str, **headers: str) -> None:
+    async def events(self, *texts: str | bytes, **headers: str) -> None:
         """Send pieces of an event stream as they are."""
         if not self._open:
             self._open = True
             await self._start(200, {"content-type": "text/event-stream", **headers})
         for text in texts or ("",):
-            part = {"type": "http.response.body", "body": text.encode(), "more_body": True}
+            body = text.encode() if isinstance(text, str) else text
+            part = {"type": "http.response.body", "body": body, "more_body": True}
             await self._send(part)
 
     async def message(self, value: dict[str, Any], id: str | None = None) -> None:

@@ -235,10 +235,13 @@ async def test_what_comes_behind_the_answer_is_heard_and_changes_nothing(at_once
 
     async with scripted(Adding()) as url, Client(url, message_handler=hear) as client:
         assert text_of(await client.call_tool("x")) == "done"
-        assert len(heard) == 1
+        if at_once:
+            assert len(heard) == 1
+        await until(lambda: heard)
+    assert len(heard) == 1
 
 
-async def test_stream_that_stays_open_behind_its_answer_is_left():
+async def test_answer_is_not_held_up_by_a_stream_that_stays_open():
     class Lingering(Scripted):
         async def tools_call(self, seen: Seen) -> None:
             await seen.message({"id": seen.id, "result": DONE})
@@ -246,9 +249,49 @@ async def test_stream_that_stays_open_behind_its_answer_is_left():
 
     server = Lingering()
     async with scripted(server) as url, Client(url) as client:
-        with trio.fail_after(2):
+        began = trio.current_time()
+        for _ in range(5):
             await client.call_tool("x")
-            await server.asked("tools/call")[0].gone.wait()
+        # Waiting for the end of each would take a quarter of a second.
+        assert trio.current_time() - began < 0.6
+        with trio.fail_after(2):
+            for call in server.asked("tools/call"):
+                await call.gone.wait()
+
+
+async def test_connection_is_used_again_once_a_server_ends_its_streams():
+    class Changing(Scripted):
+        lingers = True
+
+        async def tools_call(self, seen: Seen) -> None:
+            await seen.message({"id": seen.id, "result": DONE})
+            await (seen.gone.wait() if self.lingers else seen.end())
+
+    server = Changing()
+    async with scripted(server) as url, Client(url) as client:
+        for _ in range(2):
+            await client.call_tool("x")
+        server.lingers = False
+        for _ in range(5):
+            await client.call_tool("x")
+            await trio.sleep(0.05)
+    assert len({each.client for each in server.asked("tools/call")[3:]}) == 1
+
+
+@pytest.mark.parametrize("behind", [b"data: " + b"x" * 70_000, b"broken"])
+async def test_what_comes_behind_the_answer_cannot_harm_it(behind):
+    class Adding(Scripted):
+        async def tools_call(self, seen: Seen) -> None:
+            await seen.message({"id": seen.id, "result": DONE})
+            await trio.sleep(0.02)
+            await seen.events(behind)
+
+    async with scripted(Adding()) as url:
+        transport = streamable_http_client(url, max_sse_event_size=65_536)
+        async with Client(transport) as client:
+            for _ in range(3):
+                assert text_of(await client.call_tool("x")) == "done"
+            await trio.sleep(0.05)
 
 
 @pytest.mark.req("R-106")
@@ -781,6 +824,50 @@ async def test_tool_that_has_changed_is_listed_again_and_called_once_more():
     first, second = server.asked("tools/call")
     assert first.id != second.id
     assert second.params["_meta"]["progressToken"] == second.id
+
+
+@pytest.mark.parametrize("names", [["t"], ["t", "u"], ["unlisted"]])
+async def test_tools_are_listed_again_once_for_many_calls(names):
+    server = Mirroring([tool("t", region=REGION), tool("u", region=REGION)])
+    server.accepts = lambda seen: "mcp-param-region" in seen.headers
+    results: list[str] = []
+
+    async def call(client: Client, name: str) -> None:
+        try:
+            results.append(text_of(await client.call_tool(name, {"region": "eu"})))
+        except MCPError as exc:
+            results.append(exc.message)
+
+    async with scripted(server) as url, Client(url) as client, trio.open_nursery() as nursery:
+        for name in names * 10:
+            nursery.start_soon(call, client, name)
+    expected = "Mcp-Param-Region is missing" if names == ["unlisted"] else "done"
+    assert results == [expected] * 10 * len(names)
+    assert len(server.asked("tools/list")) == 1
+
+
+async def test_list_that_is_cancelled_is_asked_for_by_another_call():
+    class Slow(Mirroring):
+        async def tools_list(self, seen: Seen) -> None:
+            if len(self.asked("tools/list")) == 1:
+                await seen.gone.wait()
+            await super().tools_list(seen)
+
+    server = Slow([tool("t", region=REGION)])
+    server.accepts = lambda seen: "mcp-param-region" in seen.headers
+    async with scripted(server) as url, Client(url) as client, trio.open_nursery() as nursery:
+        first = trio.CancelScope()
+
+        async def leading() -> None:
+            with first:
+                await client.call_tool("t", {"region": "eu"})
+
+        nursery.start_soon(leading)
+        await until(lambda: server.asked("tools/list"))
+        nursery.start_soon(client.call_tool, "t", {"region": "eu"})
+        await until(lambda: len(server.asked("tools/call")) == 2)
+        first.cancel()
+    assert len(server.asked("tools/list")) == 2
 
 
 async def test_tool_that_goes_on_refusing_is_called_no_third_time():

@@ -9,9 +9,9 @@ import trio
 import trio.testing
 
 from trio_mcp import Client
-from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError
+from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
 from trio_mcp.transports import streamable_http_client
-from trio_mcp.types import ElicitResult, ToolListChangedNotification
+from trio_mcp.types import ElicitResult
 
 from ._scripted import CAPABILITIES, DONE, OlderScripted, Seen, scripted
 from ._serving import until
@@ -21,9 +21,10 @@ VERSIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    from trio_mcp.transports.http import _client_call
+    from trio_mcp.transports.http import _client_retry
 
-    monkeypatch.setattr(_client_call, "DEFAULT_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(_client_retry, "DEFAULT_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(_client_retry, "LEAST_RETRY_SECONDS", 0.01)
 
 
 # Which era
@@ -223,6 +224,10 @@ class Forgetful(OlderScripted):
     async def refuse(self, seen: Seen) -> None:
         if self.body is None:
             await seen.raw(404)
+        elif isinstance(self.body, str):
+            await seen.raw(404, self.body.encode(), "text/html")
+        elif self.body.get("id") == "the call's":
+            await seen.json({**self.body, "id": seen.id}, 404)
         else:
             await seen.json(self.body, 404)
 
@@ -239,6 +244,10 @@ SESSION_ERROR = {"code": -32600, "message": "Session not found"}
         {"jsonrpc": "2.0", "id": None, "error": SESSION_ERROR},
         {"jsonrpc": "2.0", "id": "server-error", "error": SESSION_ERROR},
         {"jsonrpc": "2.0", "error": SESSION_ERROR},
+        # As this package's own server says it.
+        {"jsonrpc": "2.0", "id": "the call's", "error": SESSION_ERROR},
+        {"jsonrpc": "2.0", "id": "the call's", "error": {"code": -32001, "message": "gone"}},
+        "<html>" + 100_000 * "x",
     ],
 )
 async def test_lost_session_is_replaced_and_the_call_sent_again(body):
@@ -313,6 +322,57 @@ async def test_error_404_that_answers_the_call_is_no_lost_session():
         with pytest.raises(MCPError, match="Method not found"):
             await client.call_tool("x")
     assert server.sessions == 1
+
+
+async def test_error_that_answers_in_the_new_session_is_the_answer():
+    class Without(OlderScripted):
+        async def tools_call(self, seen: Seen) -> None:
+            await seen.error(-32602, "no such tool", 404)
+
+    server = Without()
+    async with scripted(server) as url, Client(url, mode="legacy") as client:
+        with pytest.raises(MCPError, match="no such tool") as caught:
+            await client.call_tool("x")
+    assert caught.value.code == -32602
+    assert server.sessions == 2
+
+
+@pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")
+async def test_notification_that_meets_a_lost_session_is_sent_in_a_new_one():
+    class Forgetting(Forgetful):
+        async def notify_roots_list_changed(self, seen: Seen) -> None:
+            await seen.raw(202 if self.is_current(seen) and self.sessions == 2 else 404)
+
+    async def no_roots(context: Any) -> Any:
+        pytest.fail("nobody asks")
+
+    server = Forgetting()
+    async with (
+        scripted(server) as url,
+        Client(url, mode="legacy", list_roots_callback=no_roots) as client,
+    ):
+        await client.send_roots_list_changed()
+    notices = server.asked("notifications/roots/list_changed")
+    assert [each.headers["mcp-session-id"] for each in notices] == ["session-1", "session-2"]
+
+
+async def test_time_limit_of_a_call_covers_the_renewal_of_its_session():
+    class Slow(Forgetful):
+        async def initialize(self, seen: Seen) -> None:
+            if self.sessions:
+                await trio.sleep(0.3)
+            await super().initialize(seen)
+
+        async def tools_call(self, seen: Seen) -> None:
+            if self.is_current(seen) and self.sessions == 2:
+                await seen.gone.wait()
+            await seen.raw(404)
+
+    async with scripted(Slow()) as url, Client(url, mode="legacy") as client:
+        began = trio.current_time()
+        with pytest.raises(RequestTimeout):
+            await client.call_tool("x", read_timeout_seconds=0.5)
+        assert trio.current_time() - began < 0.75
 
 
 async def test_session_that_is_lost_at_once_again_is_an_error_of_that_call():
@@ -533,9 +593,9 @@ async def test_cut_stream_without_ids_is_lost():
 @pytest.mark.case("C044")
 @pytest.mark.parametrize("status", [404, 405, 500])
 async def test_stream_that_cannot_be_taken_up_again_is_lost(status, monkeypatch):
-    from trio_mcp.transports.http import _client_session
+    from trio_mcp.transports.http import _client_retry
 
-    monkeypatch.setattr(_client_session, "_pause", lambda failures: 0)
+    monkeypatch.setattr(_client_retry, "LONGEST_PAUSE", 0.02)
 
     class Cutting(OlderScripted):
         async def tools_call(self, seen: Seen) -> None:
@@ -563,79 +623,6 @@ async def test_cancelled_while_waiting_to_take_up_a_stream_is_told():
         with trio.move_on_after(0.2):
             await client.call_tool("x")
     assert len(server.asked("notifications/cancelled")) == 1
-
-
-# What the server says unasked
-
-
-async def test_notifications_come_on_the_stream_of_the_session():
-    class Pushing(OlderScripted):
-        async def GET(self, seen: Seen) -> None:  # noqa: N802
-            await seen.message({"method": "notifications/tools/list_changed"})
-            await seen.gone.wait()
-
-    heard: list[Any] = []
-
-    async def hear(message: Any) -> None:
-        heard.append(message)
-
-    async with scripted(Pushing()) as url, Client(url, mode="legacy", message_handler=hear):
-        with trio.fail_after(2):
-            await until(lambda: heard)
-    assert isinstance(heard[0], ToolListChangedNotification)
-
-
-async def test_stream_of_the_session_is_opened_again_where_it_was():
-    class Pushing(OlderScripted):
-        async def GET(self, seen: Seen) -> None:  # noqa: N802
-            number = len(self.asked("GET"))
-            await seen.message({"method": "notifications/tools/list_changed"}, id=f"e{number}")
-            if number < 3:
-                await seen.end()
-            else:
-                await seen.gone.wait()
-
-    server = Pushing()
-    async with scripted(server) as url, Client(url, mode="legacy"):
-        with trio.fail_after(2):
-            await until(lambda: len(server.asked("GET")) == 3)
-        await trio.testing.wait_all_tasks_blocked(0.02)
-    assert [each.headers.get("last-event-id") for each in server.asked("GET")] == [
-        None,
-        "e1",
-        "e2",
-    ]
-
-
-@pytest.mark.parametrize("status", [405, 404, 401, 200])
-async def test_server_without_a_stream_of_the_session_is_asked_once(status):
-    class Without(OlderScripted):
-        async def GET(self, seen: Seen) -> None:  # noqa: N802
-            await seen.raw(status, b"hello", "text/html")
-
-    server = Without()
-    async with scripted(server) as url, Client(url, mode="legacy") as client:
-        await until(lambda: server.asked("GET"))
-        await trio.sleep(0.1)
-        await client.list_tools()
-    assert len(server.asked("GET")) == 1
-
-
-async def test_stream_that_brings_nothing_is_given_up(monkeypatch, caplog):
-    from trio_mcp.transports.http import _client_session
-
-    monkeypatch.setattr(_client_session, "_pause", lambda failures: 0)
-
-    class Empty(OlderScripted):
-        async def GET(self, seen: Seen) -> None:  # noqa: N802
-            await seen.events("retry: 1\n\n")
-            await seen.end()
-
-    server = Empty()
-    async with scripted(server) as url, Client(url, mode="legacy"):
-        with trio.fail_after(2):
-            await until(lambda: "does not keep its stream" in caplog.text)
-    assert len(server.asked("GET")) == 5
 
 
 # What the server asks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,12 @@ LAST_CHUNK_TIMEOUT: Final = 0.25
 """Seconds that are waited for the end of a stream behind its answer, so that the connection
 can be used again."""
 
+REFUSAL_TIMEOUT: Final = 10.0
+"""Seconds for what a server has to say of its refusal: its status is known already."""
+
+PIECE_SIZE: Final = 16 * 1024
+"""Bytes of a request that have to be taken within the time limit: as much as one record of TLS."""
+
 
 class Body:
     """The bytes of a response, as they were sent.
@@ -34,15 +41,30 @@ class Body:
       response: Of an HTTP client.
       what: The request, for errors.
 
+    Raises:
+      ConnectionLost: if somebody else has read it, and kept nothing.
+
     """
 
-    __slots__ = ("_chunks", "_ended", "_response", "what")
+    __slots__ = ("_chunks", "_ended", "_given_away", "_response", "what")
 
     def __init__(self, response: Any, what: str) -> None:
         self._response = response
-        self._chunks: AsyncIterator[bytes] = response.aiter_raw().__aiter__()
+        self._chunks = _chunks_of(response, what)
         self._ended = False
+        self._given_away = False
         self.what = what
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more comes."""
+        return self._ended
+
+    def give_away(self) -> Body:
+        """Give the rest to another owner, who has to leave it in place of this one."""
+        rest = copy.copy(self)
+        self._ended = self._given_away = True
+        return rest
 
     async def next(self) -> bytes | None:
         """Return the next bytes, or None at the end.
@@ -84,6 +106,14 @@ class Body:
                 raise InvalidResponse(f"{self.what}: an answer of more than {limit} bytes")
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    async def read_begin(self, limit: int) -> bytes:
+        """Read what a refusal says for itself: its begin, or what comes before it breaks off."""
+        data = b""
+        with trio.move_on_after(REFUSAL_TIMEOUT), suppress(ConnectionLost):
+            while len(data) <= limit and (part := await self.next()) is not None:
+                data += part
+        return data[:limit]
+
     async def finish(self) -> None:
         """Wait for the end, for a moment, once all that matters has been read."""
         with trio.move_on_after(LAST_CHUNK_TIMEOUT), suppress(ConnectionLost):
@@ -92,6 +122,8 @@ class Body:
 
     async def leave(self) -> None:
         """Close the response; one that was not read to its end closes its connection."""
+        if self._given_away:
+            return
         if not self._ended:
             with finish_within(LEAVE_TIMEOUT) as scope:
                 scope.cancel(reason="the rest of the response is not wanted")
@@ -102,6 +134,19 @@ class Body:
         if not self._response.is_closed:
             with finish_within(LEAVE_TIMEOUT):
                 await self._response.aclose()
+
+
+def _chunks_of(response: Any, what: str) -> AsyncIterator[bytes]:
+    if getattr(response, "is_stream_consumed", False):
+        # An `httpx.Auth` or a hook of the user has read it.
+        try:
+            return _Parts(response.content)
+        except Exception as exc:
+            if is_http_error(exc):
+                raise lost_by(exc, what) from exc
+            raise
+    chunks: AsyncIterator[bytes] = response.aiter_raw().__aiter__()
+    return chunks
 
 
 def without_generator(stream: Any, content: bytes) -> Any:
@@ -127,19 +172,25 @@ def _make_plain(kind: type[object]) -> Any:
         stream.content = content
 
     def begin(stream: Any) -> AsyncIterator[bytes]:
-        return _OnePart(stream.content)
+        return _Parts(stream.content, PIECE_SIZE)
 
     return type("PlainStream", (kind,), {"__init__": keep, "__aiter__": begin})
 
 
-class _OnePart:
-    def __init__(self, content: bytes) -> None:
-        self._parts = [content]
+class _Parts:
+    """Bytes in pieces; in one by default."""
 
-    def __aiter__(self) -> _OnePart:
+    def __init__(self, content: bytes, size: int | None = None) -> None:
+        self._content = memoryview(content)
+        self._size = size or len(content)
+        self._sent = 0
+
+    def __aiter__(self) -> _Parts:
         return self
 
     async def __anext__(self) -> bytes:
-        if not self._parts:
+        if self._sent >= len(self._content):
             raise StopAsyncIteration
-        return self._parts.pop()
+        start = self._sent
+        self._sent += self._size
+        return bytes(self._content[start : self._sent])

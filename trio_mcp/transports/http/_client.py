@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from trio_mcp._checks import check_flag, check_mapping, check_number, check_text, check_whole
+from trio_mcp._checks import check_flag, check_number, check_text, check_whole
 from trio_mcp._rpc._block import guarded_block
 from trio_mcp._rpc._channel import LinkedEnds
 
 from ._client_link import open_http_link
 from ._defaults import DEFAULT_MAX_SSE_EVENT_SIZE
-from ._endpoint import CONNECT_TIMEOUT, Endpoint, check_url, make_client
+from ._endpoint import CONNECT_TIMEOUT, Endpoint, check_headers, check_url, make_client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -89,7 +89,7 @@ async def streamable_http_client(
     check_text("url", url)
     check_url(url)
     if headers is not None:
-        check_mapping("headers", headers)
+        check_headers(headers)
     check_flag("terminate_on_close", terminate_on_close)
     if max_sse_event_size is not None:
         check_whole("max_sse_event_size", max_sse_event_size, least=1)

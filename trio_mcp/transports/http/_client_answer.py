@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp._codec import parse_frame
 from trio_mcp.errors import InvalidResponse
-from trio_mcp.types import JSONRPCError
+from trio_mcp.types import METHOD_NOT_FOUND, JSONRPCError
 
 from ._body import Body
 from ._endpoint import MAX_ERROR_BODY
 from ._http_errors import refused_with, shown
 
 if TYPE_CHECKING:
-    from ._client_call import HttpCall, Position
+    from ._client_call import HttpCall
+    from ._client_retry import Position
 
 
-NOT_READ: Final = frozenset({401, 403, 405})
+NOT_READ: Final = frozenset({401, 403})
 """What these statuses say is no answer to the request, even where it is a JSON-RPC error: it
-came no further than the guard of the server, or than an endpoint that takes no POST, such as
-that of HTTP+SSE."""
+came no further than the guard of the server."""
 
 
 async def read_response(
@@ -34,7 +34,7 @@ async def read_response(
       call: The request that it answers.
       position: Of the stream, if it is one; kept up to date.
       session_lost: Whether its status says that the session is unknown, unless the body
-          answers the call.
+          says that the method is.
 
     Raises:
       ConnectionLost: if it is none of the protocol, or breaks off.
@@ -66,10 +66,10 @@ async def read_response(
 
 async def _read_refusal(response: Any, body: Body, call: HttpCall, *, session_lost: bool) -> None:
     status = response.status_code
-    data = await body.read(MAX_ERROR_BODY) if status < 300 or status >= 400 else b""
+    data = await body.read_begin(MAX_ERROR_BODY) if status < 300 or status >= 400 else b""
     frame = parse_frame(data) if media_type(response) == "application/json" else None
     if isinstance(frame, JSONRPCError) and _answers(frame, status, call, session_lost):
-        call.refused(frame.error)
+        call.refused(frame.error, refused_with(response, body.what, data))
     elif not session_lost:
         raise refused_with(response, body.what, data)
 
@@ -77,9 +77,12 @@ async def _read_refusal(response: Any, body: Body, call: HttpCall, *, session_lo
 def _answers(error: JSONRPCError, status: int, call: HttpCall, session_lost: bool) -> bool:
     if status in NOT_READ:
         return False
+    if session_lost:
+        # 404 stands for that (sessions), and for this; servers put the id into either.
+        return error.id == call.id and error.error.code == METHOD_NOT_FOUND
     if error.id is None:
         # Streamable HTTP, responses: attribute it to what was posted.
-        return 400 <= status < 500 and not session_lost
+        return 400 <= status < 500
     return error.id == call.id
 
 

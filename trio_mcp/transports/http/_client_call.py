@@ -2,57 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import attrs
-import trio
 
 from trio_mcp._codec import Batch, Malformed, parse_frame
 from trio_mcp._codec._lines import MAX_LINE_SIZE
 from trio_mcp._codec._sse import EventSplitter, EventTooLong
 from trio_mcp._rpc._calls import read_progress, run_progress_callback
-from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError
+from trio_mcp.errors import InvalidResponse, MCPError
 from trio_mcp.types import JSONRPCError, JSONRPCNotification, JSONRPCResponse
-
-from ._body import LAST_CHUNK_TIMEOUT
 
 if TYPE_CHECKING:
     from trio_mcp._codec import Frame
     from trio_mcp._rpc._link import CallOptions
     from trio_mcp._rpc._time_limit import TimeLimit
+    from trio_mcp.errors import ConnectionLost
     from trio_mcp.types import ErrorData, RequestId
     from trio_mcp.types._base import JsonObject
 
     from ._body import Body
     from ._client_inbound import Inbound
-
-MAX_RETRY_SECONDS: Final = 300.0
-"""The longest pause that a server may ask for before a stream is taken up again."""
-
-DEFAULT_RETRY_SECONDS: Final = 1.0
-
-
-@attrs.define(eq=False)
-class Position:
-    """Where a stream that may be taken up again has got to."""
-
-    last_event_id: str | None = None
-    retry_ms: int | None = None
-
-    def moved(self, splitter: EventSplitter) -> None:
-        """Take over what a stream has said of itself."""
-        if splitter.last_event_id is not None:
-            self.last_event_id = splitter.last_event_id
-        if splitter.retry_ms is not None:
-            self.retry_ms = splitter.retry_ms
-
-    @property
-    def retry_seconds(self) -> float:
-        """How long to wait before that."""
-        if self.retry_ms is None:
-            return DEFAULT_RETRY_SECONDS
-        return min(self.retry_ms / 1000, MAX_RETRY_SECONDS)
+    from ._client_retry import Position
 
 
 @attrs.define(eq=False)
@@ -68,6 +39,7 @@ class HttpCall:
       sent: Whether the server may know of it.
       has_arrived: Whether the server has begun to answer.
       has_place: Whether it counts as one of those that wait for a response.
+      lost: Why its scope was cancelled, if it was by the link.
 
     """
 
@@ -80,9 +52,16 @@ class HttpCall:
     sent: bool = False
     has_arrived: bool = False
     has_place: bool = False
+    lost: ConnectionLost | None = None
     _result: JsonObject | None = None
     _error: Exception | None = None
     _was_refused: bool = False
+    _taken: int = 0
+
+    @property
+    def taken(self) -> int:
+        """How many messages have come for it."""
+        return self._taken
 
     @property
     def is_settled(self) -> bool:
@@ -94,10 +73,19 @@ class HttpCall:
         """Whether the server has nothing more to do for it."""
         return self._result is not None or self._was_refused
 
-    def refused(self, error: ErrorData) -> None:
-        """Take an error that answers it."""
+    def refused(self, error: ErrorData, response: ConnectionLost | None = None) -> None:
+        """Take an error that answers it.
+
+        Args:
+          error: What was answered.
+          response: What the response with it is by its status, if that is none of a success.
+
+        """
         self._was_refused = True
         self._error = MCPError.from_error_data(error)
+        if self.method == "initialize":
+            # Where the server is found to be one of HTTP+SSE, that is by the status.
+            self._error.__cause__ = response
 
     def outcome(self) -> JsonObject:
         """Return the result.
@@ -139,11 +127,10 @@ class HttpCall:
             await self._take_events(splitter, chunk)
             position.moved(splitter)
             if self.is_settled:
-                break
-        # What the server has to add does not change the answer, but may be meant for others.
-        with trio.move_on_after(LAST_CHUNK_TIMEOUT), suppress(ConnectionLost):
-            while (chunk := await body.next()) is not None:
-                await self._take_events(splitter, chunk)
+                # What the server has to add does not change the answer, but may be meant for
+                # others; and at its end the connection can be used again.
+                self.inbound.hear_out(body, splitter)
+                return
 
     async def _take_events(self, splitter: EventSplitter, chunk: bytes) -> None:
         try:
@@ -157,6 +144,7 @@ class HttpCall:
                 await self._take_frame(parse_frame(event.data))
 
     async def _take_frame(self, frame: Frame) -> None:
+        self._taken += 1
         if self.is_settled:
             await self._take_late(frame)
             return

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from trio_mcp._codec import Batch, Malformed
+from trio_mcp._codec import Batch, Malformed, parse_frame
+from trio_mcp._codec._sse import EventTooLong
 from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._protocol._refusals import duplicate_id, server_busy
 from trio_mcp._rpc._answer import INTERNAL_ERROR_TEXT, answer, error_for
@@ -24,19 +25,28 @@ from trio_mcp.types import (
     JSONRPCResponse,
 )
 
+from ._body import LAST_CHUNK_TIMEOUT
+from ._http_errors import is_for_want_of_connections
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from trio_mcp._codec import Frame
+    from trio_mcp._codec._sse import EventSplitter
     from trio_mcp._rpc._link import Link
     from trio_mcp._rpc._service import Connection, Serving
     from trio_mcp.types import JSONRPCMessage, RequestId
     from trio_mcp.types._base import JsonObject
 
+    from ._body import Body
     from ._client_call import HttpCall
 
 MAX_IN_FLIGHT: Final = 1_000
 """Requests of the server that are handled at once; more are answered `SERVER_BUSY`."""
+
+SETTLE_TIMEOUT: Final = 0.02
+"""Seconds that a request waits for the connection of an answer whose stream is about to end. A
+server whose streams do not end costs that once."""
 
 
 class Inbound:
@@ -48,6 +58,8 @@ class Inbound:
       link: To ask the server while it is being answered.
       post: Sends a message that nobody waits for.
       calls: The requests of this side that are open.
+      on_unanswerable: Called when the HTTP client has no connection for an answer, so that
+          whoever waits for what the server does with it would wait for ever.
 
     """
 
@@ -58,15 +70,22 @@ class Inbound:
         link: Link,
         post: Callable[[JSONRPCMessage], Awaitable[None]],
         calls: OpenRequests[HttpCall],
+        on_unanswerable: Callable[[ConnectionLost], None],
     ) -> None:
         self._serving = serving
         self._connection = connection
         self._link: Link | None = link
         self._post: Callable[[JSONRPCMessage], Awaitable[None]] | None = post
         self._calls = calls
+        self._on_unanswerable: Callable[[ConnectionLost], None] | None = on_unanswerable
         self._open: OpenRequests[Exchange] = OpenRequests()
+        # Streams whose answer is known, and whether they have been seen not to end.
+        self._ending = 0
+        self._ended = trio.lowlevel.ParkingLot()
+        self._lingers = False
         self.pump = Pump()
         self.nursery: trio.Nursery | None = None
+        self._is_closing = False
 
     @property
     def has_batching(self) -> bool:
@@ -74,11 +93,53 @@ class Inbound:
         revision = self._connection.revision
         return revision is not None and revision.has_batching
 
+    def begin_closing(self) -> None:
+        """Leave what comes behind answers from now on."""
+        self._is_closing = True
+
     def close(self) -> None:
         """Cancel what is being answered, and let go of the link, so that it is freed at once."""
         for exchange in self._open.drain():
             exchange.cancel("the connection was closed")
-        self._link = self._post = self.nursery = None
+        self._link = self._post = self._on_unanswerable = self.nursery = None
+
+    def hear_out(self, body: Body, splitter: EventSplitter) -> None:
+        """Read what comes behind an answer, for a moment, while the caller goes on."""
+        if self.nursery is None or self._is_closing:
+            return
+        self._ending += 1
+        self.nursery.start_soon(
+            self._hear_out, body.give_away(), splitter, name="end of an HTTP stream"
+        )
+
+    async def settle(self) -> None:
+        """Wait a moment for a connection to come free, if one is about to. No checkpoint."""
+        if not self._ending or self._lingers:
+            return
+        with trio.move_on_after(SETTLE_TIMEOUT) as scope:
+            await self._ended.park()
+        self._lingers = scope.cancelled_caught
+
+    async def _hear_out(self, body: Body, splitter: EventSplitter) -> None:
+        try:
+            with trio.move_on_after(LAST_CHUNK_TIMEOUT) as scope:
+                while (chunk := await body.next()) is not None:
+                    for event in splitter.feed(chunk):
+                        if event.data and event.event == "message":
+                            self._take_late(parse_frame(event.data))
+            self._lingers = scope.cancelled_caught
+        except (ConnectionLost, EventTooLong) as exc:
+            logger.debug("Behind an answer: %s", exc)
+        finally:
+            await body.leave()  # noqa: ASYNC102 - it shields itself, bounded
+            self._ending -= 1
+            self._ended.unpark_all()
+
+    def _take_late(self, frame: Frame) -> None:
+        if isinstance(frame, JSONRPCNotification):
+            self._take_notification(frame)
+        elif not isinstance(frame, Batch):
+            self.stray_answer(frame.id)
 
     def stray_answer(self, request_id: RequestId | None) -> None:
         """Drop an answer that came where it does not belong."""
@@ -211,8 +272,12 @@ class Inbound:
             await self._post(message)
         except ConnectionLost as exc:
             logger.warning("An answer did not reach the server: %s", exc)
+            if is_for_want_of_connections(exc) and self._on_unanswerable is not None:
+                self._on_unanswerable(exc)
         except (TypeError, ValueError) as exc:
             logger.error("An answer could not be written: %s", exc)
             assert isinstance(message, JSONRPCResponse)
             error = ErrorData(code=INTERNAL_ERROR, message=INTERNAL_ERROR_TEXT)
             await self._send(JSONRPCError(id=message.id, error=error))
+        except Exception:  # noqa: BLE001 - such as of an `httpx.Auth`; it ends nothing else
+            logger.exception("An answer did not reach the server")

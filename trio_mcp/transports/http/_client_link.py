@@ -23,7 +23,7 @@ from trio_mcp._rpc._link import NO_OPTIONS, CallOptions, Link
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp._rpc._standing import say_again
 from trio_mcp._rpc._time_limit import TimeLimit
-from trio_mcp.errors import ConnectionLost, InvalidResponse, RequestTimeout
+from trio_mcp.errors import ConnectionLost, InvalidResponse
 from trio_mcp.types import (
     PROTOCOL_VERSION_META_KEY,
     JSONRPCNotification,
@@ -32,10 +32,11 @@ from trio_mcp.types import (
 
 from ._body import Body
 from ._client_answer import media_type, read_response
-from ._client_call import HttpCall, Position
+from ._client_call import HttpCall
 from ._client_headers import POST_HEADERS, modern_headers
 from ._client_inbound import Inbound
 from ._client_notices import CancelNotices
+from ._client_retry import Position
 from ._client_session import HttpSession
 from ._endpoint import refused
 from ._http_errors import shown
@@ -87,7 +88,9 @@ class HttpLink(Link):
         self._connection = serving.connect(self)
         self._calls: OpenRequests[HttpCall] = OpenRequests()
         self._scopes: dict[RequestId, trio.CancelScope] = {}
-        self._inbound = Inbound(serving, self._connection, self, self.post, self._calls)
+        self._inbound = Inbound(
+            serving, self._connection, self, self.post, self._calls, self._fail_calls
+        )
         self._session = HttpSession(
             endpoint, self._inbound, self._initialize_again, max_event_size
         )
@@ -111,12 +114,11 @@ class HttpLink(Link):
         if options.on_progress is not None:
             params = with_progress_token(params, request_id)
         content = _write(JSONRPCRequest(id=request_id, method=method, params=params))
-        with trio.CancelScope() as scope:
-            limit = TimeLimit(options, scope)
+        scope = trio.CancelScope()
+        limit = TimeLimit(options, scope)
+        call = HttpCall(request_id, method, options, self._inbound, limit, self._max_event_size)
+        with scope:
             limit.arm()
-            call = HttpCall(
-                request_id, method, options, self._inbound, limit, self._max_event_size
-            )
             self._calls.open(request_id, call)
             self._scopes[request_id] = scope
             try:
@@ -128,7 +130,9 @@ class HttpLink(Link):
                     self._settled.unpark_all()
         if self._lost is not None:
             raise self._lost.again()
-        raise RequestTimeout(f"{method}: no answer within {options.timeout:g} s")
+        if call.lost is not None:
+            raise call.lost.again()
+        raise limit.passed(method)
 
     async def _carry_out(self, call: HttpCall, params: JsonObject, content: bytes) -> JsonObject:
         meta: JsonObject = params.get("_meta") or {}
@@ -167,6 +171,7 @@ class HttpLink(Link):
     async def _ask_modern(
         self, call: HttpCall, params: JsonObject, content: bytes, version: str
     ) -> JsonObject:
+        call.limit.start()
         headers = modern_headers(call, params, version)
         response = await self._post(call, headers, content)
         position = Position()
@@ -178,6 +183,8 @@ class HttpLink(Link):
     async def _ask_older(self, call: HttpCall, params: JsonObject, content: bytes) -> JsonObject:
         session = self._session
         position = Position()
+        # Once: opening another session in between is part of the time.
+        call.limit.start()
         if call.method == "initialize":
             session.begin(params)
             response = await self._post(call, POST_HEADERS, content)
@@ -216,7 +223,7 @@ class HttpLink(Link):
         return await self._post(call, {**POST_HEADERS, **headers}, content)
 
     async def _post(self, call: HttpCall, headers: Mapping[str, str], content: bytes) -> Any:
-        call.limit.start()
+        await self._inbound.settle()
         call.sent = True
         response = await self._endpoint.send("POST", headers, content)
         call.has_arrived = True
@@ -238,7 +245,16 @@ class HttpLink(Link):
         if self._lost is not None:
             raise self._lost.again()
         check_notification(method, params)
-        await self.post(JSONRPCNotification(method=method, params=params))
+        notification = JSONRPCNotification(method=method, params=params)
+        used = self._session.id
+        try:
+            await self.post(notification)
+        except ConnectionLost as exc:
+            if exc.status != 404 or used is None or method == "notifications/initialized":
+                raise
+            # As with requests: the server has not looked at it.
+            await self._session.renew(used)
+            await self.post(notification)
         if method == "notifications/initialized":
             self._session.listen(self._connection.revision)
 
@@ -278,7 +294,7 @@ class HttpLink(Link):
         if revision is None or answered != revision.version:
             raise InvalidResponse(
                 f"The server lost the session, and answered initialize with protocol version "
-                f"{answered!r}, after {revision}: connect anew"
+                f"{answered!r:.60}, after {revision}: connect anew"
             )
         self._session.take_id(session_id)
         await self.post(JSONRPCNotification(method="notifications/initialized", params=None))
@@ -321,6 +337,12 @@ class HttpLink(Link):
         assert self._lost is not None
         return self._lost
 
+    def _fail_calls(self, why: ConnectionLost) -> None:
+        """Fail the calls that are open: one of them waits for what cannot be said."""
+        for call in self._calls:
+            call.lost = why
+            self._scopes[call.id].cancel(reason=why.message)
+
     def break_off(self, lost: ConnectionLost) -> None:
         """See `Link.break_off`."""
         self._lost = self._lost or lost
@@ -346,6 +368,7 @@ class HttpLink(Link):
             self._serving.disconnect(self._connection)
 
     async def _finish(self) -> None:
+        self._inbound.begin_closing()
         self.break_off(ConnectionLost("The connection was closed on this side"))
         self._session.stop_listening()
         with finish_within(CLOSE_TIMEOUT):

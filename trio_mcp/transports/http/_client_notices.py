@@ -79,6 +79,8 @@ class CancelNotices:
                         await self._post(notice)
         except ConnectionLost as exc:
             logger.debug("The server was not told of a cancelled call: %s", exc)
+        except Exception:  # noqa: BLE001 - such as of an `httpx.Auth`; it ends nothing else
+            logger.exception("The server was not told of a cancelled call")
         finally:
             self._under_way -= 1
             self._sent.unpark_all()

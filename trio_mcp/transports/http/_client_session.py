@@ -9,13 +9,13 @@ import attrs
 import trio
 
 from trio_mcp._codec import parse_frame
-from trio_mcp._codec._sse import EventSplitter, EventTooLong, SentEvent
+from trio_mcp._codec._sse import EventSplitter, EventTooLong
 from trio_mcp._rpc._calls import logger
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError
 
 from ._body import Body
 from ._client_answer import media_type
-from ._client_call import Position
+from ._client_retry import LASTING_SECONDS, MAX_FAILURES, Patience, Position, is_final
 from ._endpoint import refused
 from ._http_errors import shown
 
@@ -28,12 +28,6 @@ if TYPE_CHECKING:
     from ._client_call import HttpCall
     from ._client_inbound import Inbound
     from ._endpoint import Endpoint
-
-MAX_FAILURES: Final = 5
-"""Attempts in a row to take up a stream again that bring nothing new."""
-
-LONGEST_PAUSE: Final = 30.0
-"""Seconds between two attempts, unless the server asks for more."""
 
 _ID: Final = re.compile(r"[!-~]+")  # sessions: visible ASCII
 
@@ -149,38 +143,84 @@ class HttpSession:
         self._listening.cancel(reason="the session is over")
 
     async def _listen(self, scope: trio.CancelScope, revision: Revision) -> None:
-        position = Position()
-        failures = 0
-        with scope:
-            while failures < MAX_FAILURES:
-                seen = position.last_event_id
-                try:
-                    heard = await self._hear(position, revision)
-                except (ConnectionLost, InvalidResponse) as exc:
-                    logger.debug("The stream for what the server says unasked: %s", exc)
-                    if isinstance(exc, ConnectionLost) and _is_final(exc):
-                        return
-                    heard = position.last_event_id != seen
-                failures = 0 if heard else failures + 1
-                await trio.sleep(max(position.retry_seconds, _pause(failures)))
-            logger.warning("%s does not keep its stream of messages open", self._shown)
+        session_id = self.id
+        is_lost = False
+        try:
+            with scope:
+                is_lost = await self._keep_listening(revision)
+            if is_lost and session_id is not None:
+                await self._replace(session_id)
+        except Exception:  # noqa: BLE001 - such as of an `httpx.Auth`; it ends nothing else
+            logger.exception("%s is not listened to any more", self._shown)
 
-    async def _hear(self, position: Position, revision: Revision) -> bool:
-        """Read the stream to its end; returns whether something came."""
-        body = await self._open_stream(position, revision)
+    async def _keep_listening(self, revision: Revision) -> bool:
+        """Listen for as long as the server lets us; returns whether it has lost the session."""
+        position = Position()
+        patience = Patience(position)
+        was_open = False
+        while True:
+            try:
+                body = await self._open_stream(position, revision)
+            except ConnectionLost as exc:
+                logger.debug("The stream for what the server says unasked: %s", exc)
+                if exc.status == 404 and was_open:
+                    return True
+                if exc.status == 400 and position.last_event_id is not None:
+                    # What the event was is forgotten there: what comes from now on is left.
+                    position.last_event_id = None
+                elif is_final(exc):
+                    return False
+                patience.failed()
+            else:
+                was_open = True
+                await self._hear(body, position, patience)
+            if patience.failures == MAX_FAILURES:
+                logger.warning("%s does not keep its stream of messages open", self._shown)
+            await patience.wait()
+
+    async def _hear(self, body: Body, position: Position, patience: Patience) -> None:
+        """Read the stream to its end."""
         splitter = EventSplitter(self._max_event_size)
-        heard = False
+        began = trio.current_time()
+        bytes_came = messages_came = False
         try:
             while (chunk := await body.next()) is not None:
-                events = _split(splitter, chunk)
+                bytes_came = True
+                events = splitter.feed(chunk)
                 position.moved(splitter)
-                heard = heard or bool(events)
                 for event in events:
                     if event.data and event.event == "message":
+                        messages_came = True
                         await self._inbound.take(parse_frame(event.data))
+        except ConnectionLost as exc:
+            logger.debug("The stream for what the server says unasked: %s", exc)
+        except EventTooLong as exc:
+            logger.warning("%s: %s (max_sse_event_size), which is lost", body.what, exc)
+            # There it would come again.
+            position.last_event_id = None
         finally:
             await body.leave()  # noqa: ASYNC102 - it shields itself, bounded
-        return heard
+        if messages_came or trio.current_time() - began >= LASTING_SECONDS:
+            patience.succeeded()
+        elif bytes_came:
+            patience.polled()
+        else:
+            patience.failed()
+
+    async def _replace(self, lost_id: str) -> None:
+        """Have another session in place of a lost one, which nobody asks for but the listener."""
+        patience = Patience(Position())
+        while self.id == lost_id:
+            try:
+                await self.renew(lost_id)
+                return
+            except MCPError as exc:
+                if not isinstance(exc, ConnectionLost) or is_final(exc):
+                    # Whoever calls next tries again, and is told.
+                    logger.warning("The session could not be opened again: %s", exc)
+                    return
+                patience.failed()
+                await patience.wait()
 
     async def resume(self, call: HttpCall, position: Position, revision: Revision | None) -> None:
         """Take up the stream of a call again, where it has got to, until the answer has come.
@@ -189,36 +229,54 @@ class HttpSession:
           ConnectionLost: if that is not to be had.
 
         """
-        failures = 0
+        patience = Patience(position)
         while not call.is_settled:
-            await trio.sleep(max(position.retry_seconds, _pause(failures)))
-            seen = position.last_event_id
+            if position.last_event_id is None:
+                raise ConnectionLost(
+                    f"{call.method}: the stream ended before the answer, and the server has "
+                    "taken back where it can be taken up again"
+                )
+            await patience.wait()
             try:
                 body = await self._open_stream(position, revision)
-                try:
-                    await call.read_events(body, position)
-                finally:
-                    await body.leave()  # noqa: ASYNC102 - as above
             except ConnectionLost as exc:
-                failures += 1
-                if _is_final(exc) or failures == MAX_FAILURES:
+                patience.failed()
+                if is_final(exc) or patience.failures == MAX_FAILURES:
                     raise ConnectionLost(
                         f"{call.method}: the stream ended before the answer, and could not be "
                         f"taken up again: {exc}",
                         status=exc.status,
                     ) from exc
-            else:
-                # A server may close it on purpose, each time until there is something to say.
-                is_polling = revision is not None and revision.has_sse_polling
-                moved = position.last_event_id != seen
-                failures = 0 if moved or is_polling else failures + 1
-                if failures == MAX_FAILURES:
-                    raise ConnectionLost(
-                        f"{call.method}: the stream ends again and again before the answer"
-                    )
+                continue
+            # A server may close it on purpose, each time until there is something to say.
+            may_poll = revision is not None and revision.has_sse_polling
+            await self._read_on(call, body, position, patience, may_poll=may_poll)
+            if patience.failures == MAX_FAILURES:
+                raise ConnectionLost(
+                    f"{call.method}: the stream ends again and again before the answer"
+                )
+
+    async def _read_on(
+        self, call: HttpCall, body: Body, position: Position, patience: Patience, *, may_poll: bool
+    ) -> None:
+        before = position.last_event_id, call.taken
+        began = trio.current_time()
+        try:
+            await call.read_events(body, position)
+        except ConnectionLost as exc:
+            logger.debug("%s: %s", call.method, exc)
+            may_poll = False
+        finally:
+            await body.leave()  # noqa: ASYNC102 - it shields itself, bounded
+        if call.taken != before[1] or trio.current_time() - began >= LASTING_SECONDS:
+            patience.succeeded()
+        elif may_poll or position.last_event_id != before[0]:
+            patience.polled()
+        else:
+            patience.failed()
 
     async def _open_stream(self, position: Position, revision: Revision | None) -> Body:
-        headers = {
+        headers: dict[str, str | bytes] = {
             "accept": "text/event-stream",
             "accept-encoding": "identity",
             **self.headers(revision),
@@ -256,22 +314,6 @@ class HttpSession:
     @property
     def _shown(self) -> str:
         return shown(self._endpoint.url)
-
-
-def _is_final(lost: ConnectionLost) -> bool:
-    """Whether asking again is of no use: the server has answered, and does not want to."""
-    return lost.status is not None and lost.status < 500
-
-
-def _pause(failures: int) -> float:
-    return 0.0 if not failures else min(2.0 ** (failures - 1), LONGEST_PAUSE)
-
-
-def _split(splitter: EventSplitter, chunk: bytes) -> list[SentEvent]:
-    try:
-        return splitter.feed(chunk)
-    except EventTooLong as exc:
-        raise InvalidResponse(str(exc)) from exc
 
 
 def _again(error: MCPError) -> MCPError:

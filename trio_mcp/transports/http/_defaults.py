@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from trio_mcp._codec._lines import MAX_LINE_SIZE
+
 DEFAULT_STREAMABLE_HTTP_PATH: Final = "/mcp"
 
 DEFAULT_SSE_PATH: Final = "/sse"
@@ -24,5 +26,6 @@ DEFAULT_KEEP_ALIVE_INTERVAL: Final = 15.0
 DEFAULT_BODY_TIMEOUT: Final = 60.0
 """Seconds for the body of a request."""
 
-DEFAULT_MAX_SSE_EVENT_SIZE: Final = 1024 * 1024
-"""Bytes of one event that a client takes; as in `mcp`."""
+DEFAULT_MAX_SSE_EVENT_SIZE: Final = MAX_LINE_SIZE
+"""Bytes of one event that a client takes: as much as of an answer that is no stream. Which of
+the two it is, is a matter of when the server has something to say."""

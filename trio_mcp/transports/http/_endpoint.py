@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import ipaddress
 import logging
+import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
 import attrs
 
+from trio_mcp._checks import check_mapping
 from trio_mcp.errors import ConnectionLost
 
 from ._body import Body, without_generator
@@ -57,7 +59,7 @@ class Endpoint:
     _warned: bool = False
 
     async def send(
-        self, method: str, headers: Mapping[str, str], content: bytes | None = None
+        self, method: str, headers: Mapping[str, str | bytes], content: bytes | None = None
     ) -> Any:
         """Send a request and return the response, its body not read yet.
 
@@ -75,23 +77,31 @@ class Endpoint:
             location = response.headers.get("location")
             if not 300 <= status < 400 or not location:
                 return response
-            await Body(response, "").leave()
-            url = self._redirected(url, status, location)
+            await Body(response, f"{method} {shown(url)}").leave()
+            url = _redirected(url, status, location)
+            # What is posted goes there from now on; other methods may be served elsewhere.
+            if status in _PERMANENT and method == "POST":
+                logger.debug("%s has moved to %s", shown(self.url), shown(url))
+                self.url = url
         raise ConnectionLost(f"{shown(self.url)} redirects without end")
 
     async def _send(
-        self, method: str, url: str, headers: Mapping[str, str], content: bytes | None
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str | bytes],
+        content: bytes | None,
     ) -> Any:
         options = {} if self._auth is None else {"auth": self._auth}
         # No time limit for reading: streams are silent for as long as they like, and callers
         # have time limits of their own. In this form every client of the family takes it.
         limit = self._connect_timeout
-        timeouts = {"connect": limit, "write": limit, "read": None, "pool": None}
+        timeouts = {"connect": limit, "write": limit, "read": None, "pool": limit}
         try:
             request = self._client.build_request(
                 method,
                 url,
-                headers={**self._headers, **headers},
+                headers={**_without_those_of(headers, self._headers), **headers},
                 content=content,
                 extensions={"timeout": timeouts},
             )
@@ -106,19 +116,6 @@ class Endpoint:
         self._check_version(response)
         return response
 
-    def _redirected(self, url: str, status: int, location: str) -> str:
-        target = urljoin(url, location)
-        if status not in _KEEP_METHOD or origin_of(target) != origin_of(url):
-            raise ConnectionLost(
-                f"{shown(url)} answered with status {status} and leads to {shown(target)}, which "
-                "is not followed: give that URL instead, if you trust it",
-                status=status,
-            )
-        if status in _PERMANENT:
-            logger.debug("%s has moved to %s", shown(url), shown(target))
-            self.url = target
-        return target
-
     def _check_version(self, response: Any) -> None:
         if not self._warned and getattr(response, "http_version", "") == "HTTP/2":
             self._warned = True
@@ -129,19 +126,95 @@ class Endpoint:
             )
 
 
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Check that headers of the user can be sent.
+
+    Raises:
+      TypeError: if they are no strings by strings.
+      ValueError: if one cannot be in a request. Its value is not told: it may be a secret.
+
+    """
+    check_mapping("headers", headers, str, "a dict of strings")
+    for name, value in headers.items():
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"headers: expected names of HTTP headers, got {name!r:.80}")
+        if not _VALUE.fullmatch(value):
+            raise ValueError(
+                f"headers[{name!r}]: expected printable ASCII, without white space around it"
+            )
+
+
+_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
+
+_OF_THE_PROTOCOL: Final = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "content-length",
+        "content-type",
+        "last-event-id",
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "transfer-encoding",
+    }
+)
+
+
+def _without_those_of(
+    protocol: Mapping[str, str | bytes], headers: Mapping[str, str]
+) -> dict[str, str]:
+    """Leave out of the headers of a user what the protocol says itself, or not at all."""
+    taken = _OF_THE_PROTOCOL.union(name.lower() for name in protocol)
+    return {name: value for name, value in headers.items() if name.lower() not in taken}
+
+
+def _redirected(url: str, status: int, location: str) -> str:
+    target = url_within(url, location)
+    if status not in _KEEP_METHOD or target is None:
+        leads_to = shown(_joined(url, location) or location)
+        raise ConnectionLost(
+            f"{shown(url)} answered with status {status} and leads to {leads_to}, which is not "
+            "followed: give that URL instead, if you trust it",
+            status=status,
+        )
+    return target
+
+
 async def refused(response: Any, what: str) -> ConnectionLost:
     """Make our error of a response that is none of the protocol; its body is left."""
     body = Body(response, what)
     try:
-        data = await body.read(MAX_ERROR_BODY)
-    except ConnectionLost:
-        data = b""
+        data = await body.read_begin(MAX_ERROR_BODY)
     finally:
         await body.leave()  # noqa: ASYNC102 - it shields itself, bounded
     return refused_with(response, what, data)
 
 
-def origin_of(url: str) -> tuple[str, str, int | None]:
+def url_within(url: str, reference: str) -> str | None:
+    """Resolve what a server says of where to go on; None where that is not within its origin.
+
+    Args:
+      url: Where the server is.
+      reference: A URL, or a part of one, as the server has written it.
+
+    """
+    target = _joined(url, reference)
+    return target if target is not None and _origin_of(target) == _origin_of(url) else None
+
+
+def _joined(url: str, reference: str) -> str | None:
+    try:
+        target = urljoin(url, reference)
+        _origin_of(target)
+    except ValueError:
+        return None
+    return target
+
+
+def _origin_of(url: str) -> tuple[str, str, int | None]:
     """Give the origin that a URL belongs to."""
     parts = urlsplit(url)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
@@ -155,8 +228,11 @@ def check_url(url: str) -> None:
       ValueError: if it is not.
 
     """
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    try:
+        scheme, host, _ = _origin_of(url)
+    except ValueError:
+        scheme, host = "", ""
+    if scheme not in {"http", "https"} or not host:
         raise ValueError(f"url: expected http://host/path or https://…, got {url!r:.80}")
 
 

@@ -9,8 +9,24 @@ from trio_mcp.errors import ConnectionLost
 
 
 def lost_by(exc: Exception, what: str) -> ConnectionLost:
-    """Make our error of one of httpx's."""
-    return ConnectionLost(f"{what}: {_reason(exc)} ({type(exc).__name__})")
+    """Make our error of one of httpx's, to be raised from it."""
+    reason = NO_CONNECTION_FREE if _is_of_pool(exc) else _reason(exc)
+    return ConnectionLost(f"{what}: {reason} ({type(exc).__name__})")
+
+
+NO_CONNECTION_FREE: Final = (
+    "no connection was free in time: the http_client allows fewer (max_connections) than there "
+    "are calls, streams and answers at once"
+)
+
+
+def is_for_want_of_connections(lost: ConnectionLost) -> bool:
+    """Whether it was lost on this side, since the HTTP client of the user had no place for it."""
+    return _is_of_pool(lost.__cause__)
+
+
+def _is_of_pool(exc: BaseException | None) -> bool:
+    return any(each.__name__ == "PoolTimeout" for each in type(exc).__mro__)
 
 
 def _reason(exc: BaseException | None) -> str:
@@ -54,5 +70,8 @@ _EXCERPT: Final = 200
 
 def shown(url: str) -> str:
     """Write a URL for people: without what may be secret, its query and who asks."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "what is no URL"
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

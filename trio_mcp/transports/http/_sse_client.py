@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qs, urljoin, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import attrs
 import trio
 
-from trio_mcp._checks import check_mapping, check_number, check_text
-from trio_mcp._codec import dump_message, parse_frame
+from trio_mcp._checks import check_number, check_text
+from trio_mcp._codec import parse_frame
 from trio_mcp._codec._lines import MAX_LINE_SIZE
 from trio_mcp._codec._sse import EventSplitter, EventTooLong
 from trio_mcp._rpc._block import guarded_block
 from trio_mcp._rpc._channel import Channel
-from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp.errors import ConnectionLost
 
 from ._body import Body
 from ._client_answer import media_type
-from ._endpoint import Endpoint, check_url, make_client, origin_of, refused
+from ._client_notices import NOTICE_TIMEOUT
+from ._endpoint import Endpoint, check_headers, check_url, make_client, refused, url_within
 from ._http_errors import shown
+from ._sse_posts import SsePosts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
 
     from trio_mcp._codec import Frame
+    from trio_mcp._rpc._channel import Undelivered
     from trio_mcp.types import JSONRPCMessage
 
 _GET: Final = {"accept": "text/event-stream", "accept-encoding": "identity"}
-_POST: Final = {"content-type": "application/json", "accept-encoding": "identity"}
 
 
 class SseChannel(Channel):
     """Both directions of one connection over HTTP+SSE; see `sse_client`."""
 
-    __slots__ = ("_closed", "_endpoint", "_lost", "_post_to", "_reading", "_received", "_taken")
+    __slots__ = ("_closed", "_endpoint", "_lost", "_posts", "_reading", "_received", "_taken")
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, nursery: trio.Nursery) -> None:
         self._endpoint = endpoint
-        self._post_to: Endpoint | None = None
+        self._posts = SsePosts(nursery, self._take_undelivered)
         # Size 0: what is not received is not read, so the server waits.
         self._received, self._taken = trio.open_memory_channel[list["Frame"]](0)
         self._reading = trio.CancelScope()
@@ -58,16 +60,19 @@ class SseChannel(Channel):
             raise trio.EndOfChannel from self._lost
 
     async def send(self, messages: list[JSONRPCMessage]) -> None:
-        """See `Channel.send`. Each message is a POST, and the next one waits for its status."""
+        """See `Channel.send`. Each message is a POST of its own, which is not waited for.
+
+        A request that the server does not take is answered by an `Undelivered`.
+        """
         await trio.lowlevel.checkpoint()
         if self._closed:
             raise trio.ClosedResourceError("this channel is closed")
-        assert self._post_to is not None
-        for message in messages:
-            try:
-                await self._post(self._post_to, dump_message(message))
-            except ConnectionLost as exc:
-                raise trio.BrokenResourceError(str(exc)) from exc
+        await self._posts.start(messages)
+
+    async def finish(self) -> None:
+        """Have the last notices sent, in bounded time, also when cancelled."""
+        with finish_within(NOTICE_TIMEOUT):
+            await self._posts.finish()
 
     async def aclose(self) -> None:
         """Close both directions. Does not wait."""
@@ -76,16 +81,10 @@ class SseChannel(Channel):
         self._taken.close()
         await trio.lowlevel.checkpoint()
 
-    async def _post(self, endpoint: Endpoint, content: bytes) -> None:
-        response = await endpoint.send("POST", _POST, content)
-        what = f"POST {shown(endpoint.url)}"
-        if response.status_code >= 300:
-            raise await refused(response, what)
-        body = Body(response, what)
-        try:
-            await body.finish()
-        finally:
-            await body.leave()  # noqa: ASYNC102 - it shields itself, bounded
+    async def _take_undelivered(self, answer: Undelivered) -> None:
+        # Where nobody reads any more, nobody waits for an answer.
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            await self._received.send([answer])
 
     async def run(  # noqa: ASYNC114, ASYNC128 - `_read` reports; only `sse_client` calls it
         self, max_size: int, task_status: trio.TaskStatus[str]
@@ -103,20 +102,21 @@ class SseChannel(Channel):
                 raise await refused(response, what)
             body = Body(response, what)
             try:
-                await self._read(body, EventSplitter(max_size), task_status)
+                url = str(response.request.url)
+                await self._read(body, url, EventSplitter(max_size), task_status)
             finally:
                 await body.leave()  # noqa: ASYNC102 - it shields itself, bounded
 
     async def _read(  # noqa: ASYNC114 - as above
-        self, body: Body, splitter: EventSplitter, task_status: trio.TaskStatus[str]
+        self, body: Body, url: str, splitter: EventSplitter, task_status: trio.TaskStatus[str]
     ) -> None:
         try:
             while (chunk := await body.next()) is not None:
                 frames: list[Frame] = []
                 for event in splitter.feed(chunk):
                     text = event.data
-                    if event.event == "endpoint" and self._post_to is None:
-                        task_status.started(self._take_endpoint(text.decode("utf-8", "replace")))
+                    if event.event == "endpoint" and self._posts.endpoint is None:
+                        task_status.started(self._take_endpoint(url, text))
                     elif event.event == "message" and text:
                         frames.append(parse_frame(text))
                 if frames:
@@ -128,20 +128,21 @@ class SseChannel(Channel):
             self._lost = ConnectionLost(f"{body.what}: {exc}")
         except trio.BrokenResourceError:
             return  # this side was closed
-        if self._post_to is None:
+        if self._posts.endpoint is None:
             raise ConnectionLost(
                 f"{self._lost.message}, and has not said where messages are to be posted"
             )
 
-    def _take_endpoint(self, text: str) -> str:
-        url = urljoin(self._endpoint.url, text.strip())
-        if origin_of(url) != origin_of(self._endpoint.url):
+    def _take_endpoint(self, url: str, data: bytes) -> str:
+        text = data.decode("utf-8", "replace").strip()
+        target = url_within(url, text)
+        if target is None:
             raise ConnectionLost(
-                f"GET {shown(self._endpoint.url)}: the server wants messages to be posted to "
-                f"{shown(url)}, which is another origin"
+                f"GET {shown(url)}: the server wants messages to be posted to "
+                f"{shown(text)!a:.200}, which is another origin or no URL"
             )
-        self._post_to = attrs.evolve(self._endpoint, url=url)
-        return url
+        self._posts.endpoint = attrs.evolve(self._endpoint, url=target)
+        return target
 
 
 @guarded_block("sse_client")
@@ -181,7 +182,7 @@ async def sse_client(
     check_text("url", url)
     check_url(url)
     if headers is not None:
-        check_mapping("headers", headers)
+        check_headers(headers)
     check_number("timeout", timeout, least=0)
     check_number("sse_read_timeout", sse_read_timeout, least=0)
     if httpx_client_factory is None:
@@ -191,7 +192,7 @@ async def sse_client(
         client = httpx_client_factory(headers=headers, auth=auth)
         endpoint = Endpoint(client, url, {}, None, timeout)
     async with client, open_background_nursery() as nursery:
-        channel = SseChannel(endpoint)
+        channel = SseChannel(endpoint, nursery)
         where = await _start(nursery, channel, timeout)
         if on_session_created is not None:
             named = parse_qs(urlsplit(where).query)
@@ -200,6 +201,7 @@ async def sse_client(
         try:
             yield channel
         finally:
+            await channel.finish()  # noqa: ASYNC102 - it shields itself, bounded
             await channel.aclose()  # noqa: ASYNC102 - does not wait
 
 
