@@ -33,7 +33,7 @@ import trio
 from trio_mcp.client import Client
 from trio_mcp.errors import InvalidSignature, MCPError, ToolError, UnexpectedToolError
 from trio_mcp.mcpserver import Context, Image, MCPServer, Message, Resolve, UserMessage
-from trio_mcp.mcpserver._results import ResultError
+from trio_mcp.mcpserver._result_content import ResultError
 from trio_mcp.mcpserver._tool import Tool
 from trio_mcp.types import PromptReference
 

@@ -7,6 +7,7 @@ import datetime as dt
 import decimal
 import enum
 import logging
+import re
 import typing
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +18,12 @@ import msgspec
 import pydantic
 import pytest
 
+from trio_mcp import Client, MCPServer
 from trio_mcp._codec._schema import compile_validator
 from trio_mcp.errors import InvalidSignature
 from trio_mcp.mcpserver._media import Audio, File, Image
-from trio_mcp.mcpserver._results import ResultError, plan_result, reads_files, to_content
+from trio_mcp.mcpserver._result_content import ResultError, reads_files, to_content
+from trio_mcp.mcpserver._results import plan_result
 from trio_mcp.mcpserver._signature import read_signature
 from trio_mcp.types import (
     AudioContent,
@@ -408,6 +411,49 @@ def test_content_of_numbers_that_json_lacks() -> None:
         to_content({"a": float("nan")})
     with pytest.raises(ResultError, match="too many digits"):
         to_content(10**5000)
+
+
+class Loud(str):
+    __slots__ = ()
+
+
+MALFORMED: list[tuple[Any, str]] = [
+    (CallToolResult(content="x"), r"CallToolResult.content: expected list, got str"),  # type: ignore[arg-type]
+    (CallToolResult(content=None), "content: expected list, got NoneType"),  # type: ignore[arg-type]
+    (CallToolResult(content=["x"]), r"content: .*TextContent, got str \(at content\[0\]\)"),  # type: ignore[list-item]
+    (CallToolResult(content=[{"type": "nope"}]), "content.type: .*got 'nope'"),  # type: ignore[list-item]
+    (CallToolResult(content=[TextContent(text=5)]), r"text: expected str, got int"),  # type: ignore[arg-type]
+    (CallToolResult(content=texts("\ud800")), "lone surrogate"),
+    (CallToolResult(content=[], structured_content={"a": {1}}), "a: set has no JSON form"),
+    (CallToolResult(content=[], is_error="yes"), "is_error: expected bool, got str"),  # type: ignore[arg-type]
+    (CallToolResult(content=[], meta=5), "meta: expected dict, got int"),  # type: ignore[arg-type]
+    (InputRequiredResult(input_requests=5), "input_requests: expected dict, got int"),  # type: ignore[arg-type]
+    (TextContent(text=5), "TextContent.text: expected str, got int"),  # type: ignore[arg-type]
+    (["a", TextContent(text=5)], "TextContent.text: expected str, got int"),  # type: ignore[arg-type]
+    ("\ud800", "lone surrogate"),
+    (Loud("\ud800"), "lone surrogate"),
+]
+
+
+@pytest.mark.parametrize(("value", "reason"), MALFORMED)
+async def test_what_cannot_be_sent_is_a_failure_of_its_tool(value: Any, reason: str) -> None:
+    mcp = MCPServer("wrong")
+
+    @mcp.tool()
+    def give():  # type: ignore[no-untyped-def]  # without a hint
+        return value
+
+    @mcp.tool()
+    def fine() -> str:
+        return "ok"
+
+    with pytest.raises(ResultError, match=reason):
+        plan(Any).convert(value)
+    async with Client(mcp) as client:
+        result = await client.call_tool("give")
+        assert result.is_error
+        assert re.search(f"Error executing tool give: .*{reason}", result.content[0].text)
+        assert not (await client.call_tool("fine")).is_error
 
 
 def test_text_of_a_subclass_is_plain_text() -> None:

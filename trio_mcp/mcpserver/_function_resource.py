@@ -14,7 +14,7 @@ from trio_mcp.errors import ResourceError
 from ._context import Context
 from ._resource_contents import BINARY, JSON, TEXT, contents_of
 from ._resources import Resource
-from ._results import reads_files
+from ._result_content import reads_files
 from ._text_arguments import TextFunction, description_of, name_of
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from trio_mcp.types import Prompt as WirePrompt
 
 from ._callables import callable_description
 from ._prompt_messages import messages_of
-from ._results import reads_files
+from ._result_content import reads_files
 from ._signature import ArgumentsError
 from ._text_arguments import TextFunction, name_of
 

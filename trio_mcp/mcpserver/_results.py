@@ -20,10 +20,6 @@ CallToolResult                            nothing; its ``Annotated[CallToolResul
 Since 2026-07-28 structured content may be any JSON value. Results that are no objects stay
 wrapped there too: whoever reads ``structured_content["result"]`` reads it in every revision,
 and a tool has one published form.
-
-Content blocks are those of `mcp`: text as it is, a list as one block for each item (lists in
-it are flattened), None as no block, anything else as JSON text. A NamedTuple is an object
-here, and so one block.
 """
 
 from __future__ import annotations
@@ -40,30 +36,32 @@ from typing import (
     Final,
     Literal,
     NoReturn,
-    TypeGuard,
     get_args,
     get_origin,
 )
 
 import attrs
-import msgspec
 
-from trio_mcp._codec._json import checked_copy, dumps
+from trio_mcp._codec._json import checked_copy
 from trio_mcp._codec._schema import compile_validator
-from trio_mcp._codec._unions import TAGGED
 from trio_mcp.errors import InvalidSignature
 from trio_mcp.types import CallToolResult, InputRequiredResult, TextContent
-from trio_mcp.types._base import WireModel, has_structured_content
+from trio_mcp.types._base import has_structured_content
 
-from ._hints import HintError, UnknownName, Walker, to_json
+from ._hints import HintError, UnknownName, Walker
 from ._hints._containers import ARRAYS, ARRAYS_OF_RESULTS, CONTAINERS
 from ._hints._errors import show
 from ._hints._to_json import is_unread, read_items
-from ._media import Audio, File, Image
+from ._result_content import (
+    MEDIA,
+    ResultError,
+    check_made,
+    indented,
+    is_block,
+    to_content,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trio_mcp._codec._schema import Validator
     from trio_mcp.types import ContentBlock
     from trio_mcp.types._base import JsonObject, JsonValue
@@ -73,18 +71,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Names, since few tools need all the classes.
-_BLOCKS: Final = frozenset(TAGGED["ContentBlock"].values())
-_MEDIA: Final = (Image, Audio, File)
 # These say nothing of what is in them.
 _VAGUE: Final = (Any, object, *CONTAINERS, *ARRAYS_OF_RESULTS)
 # Of these, content blocks are sent one by one.
 _LISTINGS: Final = (tuple, *ARRAYS, *ARRAYS_OF_RESULTS)
 _NEVER_SENT: Final = (abc.AsyncIterable, abc.AsyncIterator, abc.AsyncGenerator)
-
-
-class ResultError(ValueError):
-    """What a tool returned does not fit what it published; a defect of the tool."""
 
 
 @attrs.define(eq=False)
@@ -118,11 +109,12 @@ class ResultPlan:
     def convert(self, value: Any) -> CallToolResult | InputRequiredResult:
         """Make the result of a call.
 
-        An `InputRequiredResult` and a `CallToolResult` are passed on as they are, the second
-        after a check of its structured content.
+        An `InputRequiredResult` and a `CallToolResult` are passed on as they are, after a check
+        that they can be sent and, of the second, of its structured content.
 
         Raises:
-          ResultError: if the value does not fit the published schema, or has no JSON form.
+          ResultError: if the value does not fit the published schema, has no JSON form, or is a
+            type of the protocol with something else in it than it says.
           OSError: if a file of an `Image`, `Audio` or `File` cannot be read.
           ReadError: if an iterator raised a TypeError or ValueError; any other exception of it
             comes as it is.
@@ -131,6 +123,7 @@ class ResultPlan:
         if isinstance(value, CallToolResult):
             return self._checked(value)
         if isinstance(value, InputRequiredResult):
+            check_made(value)
             return value
         value = self.read(value)
         if self.shape is None:
@@ -169,6 +162,7 @@ class ResultPlan:
             raise ResultError(f"the result does not fit the output schema: {violation.message}")
 
     def _checked(self, result: CallToolResult) -> CallToolResult:
+        check_made(result)
         if self.shape is not None and not result.is_error:
             structured = result.structured_content
             if not has_structured_content(result):
@@ -194,78 +188,6 @@ def plan_result(
 
     """
     return _Planner(signature, structured_output, is_async).plan()
-
-
-def to_content(value: Any) -> list[ContentBlock]:
-    """Make content blocks of a value.
-
-    Raises:
-      ResultError: if a number in it is not finite.
-      OSError: if a file cannot be read.
-
-    """
-    cls = value.__class__
-    if cls is str:
-        return [TextContent(text=value)]
-    if cls is int and value.bit_length() < 64:  # Python refuses to print endless ones
-        return [TextContent(text=str(value))]
-    if value is None:
-        return []
-    if _is_listing(value):
-        return [block for each in value for block in to_content(each)]
-    return [_block(value)]
-
-
-def _is_listing(value: Any) -> TypeGuard[Sequence[Any]]:
-    return not hasattr(value, "_fields") and isinstance(value, (list, tuple))  # a NamedTuple
-
-
-def _block(value: Any) -> ContentBlock:
-    if _is_block(value.__class__):
-        block: ContentBlock = value
-        return block
-    if isinstance(value, Image):
-        return value.to_image_content()
-    if isinstance(value, Audio):
-        return value.to_audio_content()
-    if isinstance(value, File):
-        return value.to_resource_content()
-    if isinstance(value, str):
-        return TextContent(text=to_json(value))
-    return TextContent(text=json_text(_shown(value)))
-
-
-def _shown(value: Any) -> JsonValue:
-    """Make JSON of something without a schema; what has no JSON form is shown by its str."""
-    try:
-        return to_json(value)
-    except TypeError:
-        return str(value)
-
-
-def json_text(value: JsonValue) -> str:
-    """Write a value for reading, after a check that it is JSON.
-
-    Raises:
-      ResultError: if it holds something that JSON cannot.
-
-    """
-    try:
-        return indented(checked_copy(value, "result"))
-    except (TypeError, ValueError) as exc:
-        raise ResultError(str(exc)) from exc
-
-
-def indented(value: JsonValue) -> str:
-    """Write JSON with two spaces of indent."""
-    return msgspec.json.format(dumps(value), indent=2).decode()
-
-
-def reads_files(value: Any) -> bool:
-    """Tell whether making content of a value reads files, and so may take a while."""
-    if _is_listing(value):
-        return any(reads_files(each) for each in value)
-    return isinstance(value, _MEDIA) and value.path is not None
 
 
 @attrs.define(eq=False)
@@ -402,16 +324,12 @@ def returns_content(hint: Any) -> bool:
     """Tell whether a hint is of content blocks or media, alone or in a list or union."""
     origin = get_origin(hint)
     if origin is None:
-        return isinstance(hint, type) and (_is_block(hint) or issubclass(hint, _MEDIA))
+        return isinstance(hint, type) and (is_block(hint) or issubclass(hint, MEDIA))
     if origin is Annotated:
         return returns_content(get_args(hint)[0])
     if _is_union(hint) or origin in _LISTINGS:
         return any(returns_content(each) for each in get_args(hint))
     return False
-
-
-def _is_block(cls: type) -> bool:
-    return issubclass(cls, WireModel) and any(base.__name__ in _BLOCKS for base in cls.__mro__)
 
 
 def _of_call_tool_result(hint: Any) -> tuple[Literal[True], Any] | tuple[Literal[False], None]:

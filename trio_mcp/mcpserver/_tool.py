@@ -33,7 +33,8 @@ from ._callables import (
 from ._context import Context
 from ._hints import ReadError, Scope, UnknownName, is_still_running
 from ._option_checks import check_tool_options
-from ._results import ResultError, ResultPlan, plan_result
+from ._result_content import ResultError
+from ._results import ResultPlan, plan_result
 from ._signature import (
     ArgumentsError,
     Signature,

@@ -10,13 +10,14 @@ import trio
 
 from trio_mcp.errors import ToolError
 
-from ._results import ResultPlan, reads_files
+from ._result_content import reads_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ._context import Context
     from ._resolver_plan import ResolverPlan
+    from ._results import ResultPlan
     from ._tool import Tool
 
 
