@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT: Final = 5.0
 """Seconds until a connection is there, TLS and passwords included."""
 
-ANSWER_TIMEOUT: Final = 2.0
-"""Seconds until Redis has answered. It takes a millisecond; a connection that is silent for
-longer is taken for dead, and made anew."""
+ANSWER_TIMEOUT: Final = 5.0
+"""Seconds until Redis has answered. It takes a millisecond; but this process may have been busy
+itself. A connection that is silent for longer is taken for dead, and made anew."""
 
 DEFAULT_PORT: Final = 6379
 DEFAULT_PREFIX: Final = "trio-mcp"

@@ -107,8 +107,8 @@ class RedisEventStore(SharedEventStore):
     ``volatile-ttl`` to bound them all together.
 
     The server connects when it starts, and cannot start without. While Redis is away later,
-    messages are sent without being kept, without a wait of more than a second or two; a stream
-    that has lost one is not resumed across the gap.
+    messages are sent without being kept; the first of them may wait for a few seconds, the others
+    do not. A stream that has lost one is not resumed across the gap.
 
     Needs the extra ``redis``, and Redis 6 or newer, with scripts allowed.
 
