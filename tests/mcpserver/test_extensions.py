@@ -214,7 +214,10 @@ async def test_an_interceptor_may_answer_instead_of_the_tool(mode: str) -> None:
 
 @pytest.mark.parametrize(
     ("raised", "text"),
-    [(ToolError("out of ink"), "out of ink"), (KeyError("secret"), "Error executing tool run")],
+    [
+        (ToolError("out of ink"), "Error executing tool run: out of ink"),
+        (KeyError("secret"), "Error executing tool run"),
+    ],
 )
 async def test_what_an_interceptor_raises_is_a_failure_of_the_call(
     raised: Exception, text: str, caplog: pytest.LogCaptureFixture

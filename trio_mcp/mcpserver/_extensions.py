@@ -154,6 +154,10 @@ class Extension:
         Returns:
           The result, as a handler of `Server` returns it.
 
+        Raises:
+          ToolError: to refuse the call. The client gets what it would get if the tool had raised
+            it: a result with ``is_error``, whose text begins with ``Error executing tool NAME``.
+
         """
         del params
         return await call_next(ctx)

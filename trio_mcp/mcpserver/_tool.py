@@ -335,24 +335,10 @@ class Tool:
         except MCPError:
             raise
         except ReadError as exc:
-            raise self._failure(exc.reason) from exc.reason
+            raise failure_of(self.name, exc.reason) from exc.reason
         except Exception as exc:
             # A border: whatever the function raised becomes what its caller can answer.
-            raise self._failure(exc) from exc
-
-    def _failure(self, raised: Exception) -> Exception:
-        exc = single_cause(raised)
-        prefix = f"Error executing tool {self.name}"
-        match exc:
-            case MCPError():
-                return exc
-            case UnexpectedToolError() | UnexpectedResourceError() | ResultError():
-                # A defect, though the text is not that of a stranger's exception.
-                return UnexpectedToolError(f"{prefix}: {exc}")
-            case ToolError() | ResourceError() | ArgumentsError():
-                return ToolError(f"{prefix}: {exc}")
-            case _:
-                return UnexpectedToolError(prefix)
+            raise failure_of(self.name, exc) from exc
 
     def _is_early(self) -> bool:
         """Tell whether a hint names what the module may still define."""
@@ -397,6 +383,22 @@ class Tool:
         except SchemaError as exc:
             raise InvalidSignature(f"{self.name}: {exc}") from exc
         return _Plan(signature, results, resolvers_of(self.fn, signature))
+
+
+def failure_of(name: str, raised: Exception) -> Exception:
+    """Give what is raised in place of an exception of a tool's function, or of what is round it."""
+    exc = single_cause(raised)
+    prefix = f"Error executing tool {name}"
+    match exc:
+        case MCPError():
+            return exc
+        case UnexpectedToolError() | UnexpectedResourceError() | ResultError():
+            # A defect, though the text is not that of a stranger's exception.
+            return UnexpectedToolError(f"{prefix}: {exc}")
+        case ToolError() | ResourceError() | ArgumentsError():
+            return ToolError(f"{prefix}: {exc}")
+        case _:
+            return UnexpectedToolError(prefix)
 
 
 def resolvers_of(fn: Callable[..., Any], signature: Signature) -> ResolverPlan | None:

@@ -277,4 +277,9 @@ class ServesTools(ServingBase[LifespanResultT]):
         try:
             return await self._intercepted(ctx, params)
         except Exception as exc:  # noqa: BLE001 - as above, for what an extension raised
-            return tool_failure(params.name, exc, self._context(ctx, params))
+            from ._tool import failure_of  # noqa: PLC0415 - loads on first use
+
+            failure = failure_of(params.name, exc)
+            if failure is not exc:
+                failure.__cause__ = exc
+            return tool_failure(params.name, failure, self._context(ctx, params))
