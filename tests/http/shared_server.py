@@ -35,6 +35,13 @@ async def steps(ctx: Context) -> str:
 
 
 @mcp.tool()
+async def later(ctx: Context) -> str:
+    await ctx.close_sse_stream()
+    await trio.sleep(0.3)
+    return "later"
+
+
+@mcp.tool()
 async def let_go() -> str:
     go_on.set()
     return ""
@@ -46,7 +53,7 @@ class Announcement:
 
 
 async def main() -> None:
-    app = mcp.streamable_http_app(event_store=RedisEventStore(sys.argv[1]))
+    app = mcp.streamable_http_app(event_store=RedisEventStore(sys.argv[1]), retry_interval=10)
     await serve_http_app(app, ServeOptions(port=0), task_status=Announcement())
 
 

@@ -17,7 +17,7 @@ from trio_mcp import Client, Context, MCPServer
 from trio_mcp._rpc._exchange import Principal
 from trio_mcp.client import ResourceUpdated, ToolsListChanged
 from trio_mcp.errors import MCPDeprecationWarning
-from trio_mcp.transports import RedisEventStore
+from trio_mcp.transports import RedisEventStore, streamable_http_client
 from trio_mcp.transports.http import _redis_event_store as store_module
 from trio_mcp.transports.http._app import HttpApp
 from trio_mcp.transports.http._asgi import PRINCIPAL
@@ -135,6 +135,36 @@ async def test_a_stream_that_broke_off_goes_on_at_the_other_server(redis_server)
         assert messages[0]["params"]["progress"] == 2
         assert messages[1]["result"]["content"][0]["text"] == "done"
         assert len(messages) == 2
+
+
+class Elsewhere(httpx.AsyncHTTPTransport):
+    """A balancer that sends those who come back for a stream to another server."""
+
+    def __init__(self, url) -> None:
+        super().__init__()
+        self._port = httpx.URL(url).port
+        self.sent = 0
+
+    async def handle_async_request(self, request):
+        if "last-event-id" in request.headers:
+            request.url = request.url.copy_with(port=self._port)
+            self.sent += 1
+        return await super().handle_async_request(request)
+
+
+@pytest.mark.limit(30)
+async def test_a_client_that_was_asked_to_come_back_has_its_answer_from_the_other_server(
+    redis_server,
+):
+    async with run_servers(redis_server) as (here, there):
+        balancer = Elsewhere(there)
+        async with (
+            httpx.AsyncClient(trust_env=False, timeout=10, transport=balancer) as http,
+            Client(streamable_http_client(here, http_client=http), mode="legacy") as client,
+        ):
+            result = await client.call_tool("later")
+            assert result.content[0].text == "later"
+            assert balancer.sent > 0
 
 
 async def test_a_server_that_cannot_reach_redis_says_so_and_ends(tmp_path):
