@@ -68,19 +68,21 @@ async def streamable_http_client(
 
     Args:
       url: ``https://…`` or ``http://…``. Redirects are followed within its origin.
-      headers: Further headers of each request.
+      headers: Further headers of each request. Those of the protocol cannot be overridden.
       auth: What signs the requests: an ``httpx.Auth``, or a name and a password.
       http_client: An ``httpx.AsyncClient``, or what looks like one, to send them with. It
           stays yours to close, and is used as it is, but for its time limits and redirects.
-          One with ``http2`` cannot tell a modern server that a call was cancelled.
+          Its pool needs a connection for each call, for each answer to a question of the server,
+          and for the stream of an older one. One with ``http2`` cannot tell a modern server that
+          a call was cancelled.
       terminate_on_close: Tell an older server that its session is over.
       max_sse_event_size: The greatest size of one event of a stream, in bytes; None for no
-          limit. An answer that is no stream may have 64 MiB.
-
-      connect_timeout: Seconds to reach the server, and for each part of a request to be taken.
+          limit. The default is that of answers which are no stream, 64 MiB.
+      connect_timeout: Seconds to reach the server, for each part of a request (16 KiB) to be
+          taken, and for a place in the pool of ``http_client``.
 
     Raises:
-      ValueError: if the URL cannot be one.
+      ValueError: if the URL cannot be one, or a header cannot be sent.
 
     Cancellation:
       Entering waits for nothing. Leaving closes the connections.
