@@ -9,10 +9,11 @@ import enum
 import math
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Optional, TypedDict, Union
+from typing import Annotated, Any, Literal, NamedTuple, Optional, TypedDict, Union
 
 import annotated_types
 import attrs
+import msgspec
 import pydantic
 import pytest
 
@@ -197,13 +198,14 @@ def test_a_prompt_shows_which_arguments_have_a_default_in_annotated() -> None:
 
 
 def test_of_the_defaults_in_a_class_those_that_fit_are_shown() -> None:
-    # The class may belong to somebody else, and convert its defaults itself.
     @attrs.frozen
     class Options:
         a: int = 1
         b: int = attrs.field(default="2", converter=int)
         c: float = math.inf
         d: int = None  # type: ignore[assignment]
+        e: Annotated[int, annotated_types.Ge(1)] = 0
+        f: list[int] = attrs.field(factory=list)
 
     def use(options: Options) -> None: ...
 
@@ -213,4 +215,85 @@ def test_of_the_defaults_in_a_class_those_that_fit_are_shown() -> None:
         "b": NOT_SHOWN,
         "c": NOT_SHOWN,
         "d": None,
+        "e": NOT_SHOWN,
+        "f": [],
     }
+
+
+@attrs.frozen
+class WrongAttrs:
+    count: int = "x"  # type: ignore[assignment]
+
+
+@dataclasses.dataclass
+class WrongDataclass:
+    count: int = "x"  # type: ignore[assignment]
+
+
+class WrongTuple(NamedTuple):
+    count: int = "x"  # type: ignore[assignment]
+
+
+class WrongStruct(msgspec.Struct):
+    count: int = "x"  # type: ignore[assignment]
+
+
+WRONG = [WrongAttrs, WrongDataclass, WrongTuple, WrongStruct]
+
+
+@pytest.mark.parametrize("cls", WRONG)
+@pytest.mark.parametrize(
+    "inside", [lambda cls: cls, lambda cls: list[cls], lambda cls: cls | None]
+)
+def test_a_default_in_a_class_that_does_not_fit_is_refused(cls: Any, inside: Any) -> None:
+    def use(options: Any) -> None: ...
+
+    use.__annotations__["options"] = inside(cls)
+    with pytest.raises(InvalidSignature) as caught:
+        Tool.from_function(use)
+    told = f"{cls.__name__}: the default 'x' of 'count' does not fit the hint int"
+    assert told in str(caught.value)
+    assert str(caught.value).startswith("use: parameter 'options'")
+
+
+@pytest.mark.parametrize("cls", WRONG)
+def test_results_are_made_by_their_author_whatever_the_defaults(cls: Any) -> None:
+    def give() -> Any: ...
+
+    give.__annotations__["return"] = cls
+    schema: Any = Tool.from_function(give).output_schema
+    assert schema["properties"]["count"] == {"type": "integer"}
+
+
+def test_a_class_may_convert_its_defaults_itself() -> None:
+    @dataclasses.dataclass
+    class Options:
+        where: pathlib.Path = "here"  # type: ignore[assignment]
+
+        def __post_init__(self) -> None:
+            self.where = pathlib.Path(self.where)
+
+    @attrs.define
+    class Others:
+        count: int = "3"  # type: ignore[assignment]
+
+        def __attrs_post_init__(self) -> None:
+            self.count = int(self.count)
+
+    def use(options: Options, others: Others) -> None: ...
+
+    fields = Tool.from_function(use).parameters["properties"]
+    assert "default" not in fields["others"]["properties"]["count"]
+
+
+def test_a_class_that_contains_itself_may_have_defaults() -> None:
+    @attrs.frozen
+    class Node:
+        size: int = 1
+        inner: list[Node] = attrs.field(factory=list)
+        named: dict[str, Node] = attrs.field(factory=dict)
+        above: Node | None = None
+
+    def use(node: Node) -> None: ...
+
+    assert "$defs" in Tool.from_function(use).parameters

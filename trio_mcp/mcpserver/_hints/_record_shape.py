@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from trio_mcp._codec._schema import describe_value
+from trio_mcp._codec._schema import SchemaError, describe_value
 from trio_mcp.mcpserver._docstring import parse_docstring
 
 from ._containers import converted
-from ._defaults import show_default
-from ._errors import Mismatch, show, told_by
+from ._defaults import default_fits, show_default
+from ._errors import HintError, Mismatch, show, told_by
 from ._records import NOTHING, Record, RecordField, field_hints
 from ._shape import Conversion, Shape
 from ._to_json import to_json
@@ -65,8 +65,34 @@ class RecordReader:
         if text is not None:
             schema.setdefault("description", text)
         if field.default is not NOTHING:
-            show_default(shape, schema, field.default)
+            if self._could_be_sent(field, hint, scope, shape):
+                show_default(shape, schema, field.default)
+            else:
+                schema.pop("default", None)
         return _Field(field, attrs.evolve(shape, schema=schema), required)
+
+    def _could_be_sent(self, field: RecordField, hint: Any, scope: Scope, shape: Shape) -> bool:
+        """Tell whether a client could send a default.
+
+        Raises:
+          HintError: if it does not fit the hint, as it stands, and the class makes nothing else
+            of it: its object would not be what it says. Results are made by their author.
+
+        """
+        cls, default = self.record.cls, field.default
+        if self.walker.is_result or default in ([], (), {}, set()):
+            return True
+        before, self.walker.scope = self.walker.scope, scope
+        try:
+            fits, can_be_sent = default_fits(self.walker, shape, hint, default)
+        except SchemaError:
+            return True  # what contains itself cannot be checked before it is finished
+        finally:
+            self.walker.scope = before
+        if not fits and not _converts(self.record, field):
+            which = f"the default {default!r:.80} of {field.name!r}"
+            raise HintError(cls, f"{which} does not fit the hint {show(hint)}")
+        return fits and can_be_sent
 
     def _schema(self, fields: list[_Field], description: str) -> JsonObject:
         cls = self.record.cls
@@ -96,6 +122,19 @@ class _Field:
     field: RecordField
     shape: Shape
     required: bool
+
+
+_CONVERTERS: Final = ("__attrs_post_init__", "__post_init__")
+
+
+def _converts(record: Record, field: RecordField) -> bool:
+    """Tell whether a class may make something else of what a field is given."""
+    cls: Any = record.cls
+    if any(hasattr(cls, name) for name in _CONVERTERS):
+        return True
+    if record.kind != "attrs":
+        return False
+    return getattr(attrs.fields_dict(cls).get(field.attribute), "converter", None) is not None
 
 
 def _docstring_of(cls: type) -> Any:
