@@ -15,6 +15,8 @@ from trio_mcp._exports import lazy_exports as _lazy_exports
 from trio_mcp._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from trio_mcp._codec._public import from_json as from_json
+    from trio_mcp._codec._public import to_json as to_json
     from trio_mcp.client import Client as Client
     from trio_mcp.client import ClientExtension as ClientExtension
     from trio_mcp.client import ClientRequestContext as ClientRequestContext
@@ -282,14 +284,18 @@ __all__ = [
     "__version__",
     "advertise",
     "connect",
+    "from_json",
     "open_memory_channel_pair",
     "serve_http",
     "stdio_client",
     "stdio_server",
+    "to_json",
 ]
 
 # {name: the part it is loaded from}; the imports above are the same for type checkers.
 _HOMES = {
+    "from_json": "trio_mcp._codec._public",
+    "to_json": "trio_mcp._codec._public",
     "Client": "trio_mcp.client",
     "ClientRequestContext": "trio_mcp.client",
     "ClientSession": "trio_mcp.client",

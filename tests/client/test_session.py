@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pydantic
 import pytest
 import trio
 import trio.testing
 
-from trio_mcp.client import ClientSession, ClientSessionGroup, ClientSessionParameters
+from trio_mcp.client import Client, ClientSession, ClientSessionGroup, ClientSessionParameters
 from trio_mcp.errors import InvalidResponse, MCPError
 from trio_mcp.mcpserver import MCPServer
+from trio_mcp.server import Server
 from trio_mcp.types import (
     HANDSHAKE_PROTOCOL_VERSIONS,
     CallToolRequest,
@@ -20,6 +22,7 @@ from trio_mcp.types import (
     JSONRPCError,
     JSONRPCResponse,
     ListRootsResult,
+    Request,
     Root,
     TextContent,
 )
@@ -387,3 +390,25 @@ async def test_an_unknown_version_is_refused_with_what_is_served(autojump_clock)
             await client.session.send_discover("2099-01-01")
         assert caught.value.code == -32022
         assert caught.value.data == {"supported": ["2026-07-28"], "requested": "2099-01-01"}
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_results_of_own_methods_are_read_into_what_is_asked_for(mode):
+    class Sum(pydantic.BaseModel):
+        total: int
+
+    async def add(ctx, params):
+        return {"total": params["a"] + params["b"]}
+
+    server = Server("me")
+    server.add_request_handler("com.example/add", dict, add)
+    request = Request(method="com.example/add", params={"a": 1, "b": 2})
+    wrong = Request(method="com.example/add", params={"a": "1", "b": "x"})
+    async with Client(server, mode=mode) as client:
+        send = client.session.send_request
+        assert (await send(request, Sum)).total == 3
+        assert (await send(request, dict))["total"] == 3
+        with pytest.raises(InvalidResponse, match=r"result\.total: Input should be a valid int"):
+            await send(wrong, Sum)
+        with pytest.raises(TypeError, match="result_type: expected a wire type, a pydantic model"):
+            await send(request, list)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from trio_mcp import types
-from trio_mcp._codec import DecodeError, decode
+from trio_mcp._codec._reading import read_as
 from trio_mcp.errors import InvalidResponse
 from trio_mcp.types._methods import METHODS
 
 if TYPE_CHECKING:
-    from trio_mcp.types._base import JsonObject, WireModel
+    from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
 
-ResultT = TypeVar("ResultT", bound="WireModel")
+ResultT = TypeVar("ResultT")
 
 
 def read_result(
@@ -50,9 +50,10 @@ def decode_answer(
 
     """
     try:
-        return decode(result_type, result, revision, where="result")
-    except (DecodeError, ValueError) as exc:
+        read: ResultT = read_as(result_type, result, revision, where="result")
+    except ValueError as exc:
         raise InvalidResponse(f"{method}: the server's answer is invalid: {exc}") from exc
+    return read
 
 
 def read_discovery(result: JsonObject, revision: Revision) -> types.DiscoverResult:

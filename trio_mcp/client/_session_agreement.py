@@ -12,18 +12,17 @@ import trio
 from trio_mcp import types
 from trio_mcp._checks import (
     check_callable,
-    check_class,
     check_flag,
     check_kind,
     check_text,
     check_word,
 )
 from trio_mcp._codec import DecodeError, decode, encode
+from trio_mcp._codec._reading import check_readable
 from trio_mcp._rpc._link import CallOptions
 from trio_mcp._rpc._standing import say_again
 from trio_mcp.errors import InvalidResponse
 from trio_mcp.types import HANDSHAKE_PROTOCOL_VERSIONS, SERVER_INFO_META_KEY
-from trio_mcp.types._base import WireModel
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision, revision_for
 
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("trio_mcp.client")
 
-ResultT = TypeVar("ResultT", bound="WireModel")
+ResultT = TypeVar("ResultT")
 
 DISCOVER_TIMEOUT_SECONDS: Final = 10.0
 """How long a probe waits before it is taken that the server knows only ``initialize``."""
@@ -318,14 +317,23 @@ class AgreedSession(LivingSession):
     ) -> ResultT:
         """Send any request and read its result into a type.
 
+        Args:
+          request: One of the protocol, or an own one.
+          result_type: A wire type, a pydantic model, or dict.
+          request_read_timeout_seconds: How long to wait, in seconds; as the session does when
+              None.
+          metadata: Not used; it is here for those who know `mcp`.
+          progress_callback: Called with each report of progress.
+
         Raises:
+          TypeError: if `result_type` is something else.
           ValueError: if it answers questions, and the revision has no such answers.
           MCPError: if the server answered with an error.
 
         """
         del metadata
         check_kind("request", request, types.Request)
-        check_class("result_type", result_type, WireModel)
+        check_readable("result_type", result_type)
         revision = self._require_revision()
         check_rounds(request.params, revision)
         params = {} if request.params is None else encode(request.params, revision)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import attrs
 
 from trio_mcp import types
-from trio_mcp._checks import wrong_kind
-from trio_mcp._codec import DecodeError, decode
+from trio_mcp._codec._reading import check_readable, read_as
 from trio_mcp._protocol._refusals import invalid_params
 from trio_mcp.types._base import JsonObject, WireModel
 from trio_mcp.types._methods import METHODS
@@ -81,21 +80,14 @@ def read_params(params_type: Any, params: Mapping[str, Any] | None, revision: Re
 
     """
     given: Mapping[str, Any] = {} if params is None else params
-    if params_type is None or params_type is dict:
+    if params_type is None:
         return given
     if params_type.__class__ is str:
         params_type = getattr(types, params_type)
-    if _is_wire_type(params_type):
-        try:
-            return decode(params_type, given, revision, where="params")
-        except DecodeError as exc:
-            raise invalid_params(f"Invalid params: {exc}") from exc
     try:
-        return params_type.model_validate(
-            {key: value for key, value in given.items() if key != "_meta"}
-        )
+        return read_as(params_type, given, revision, where="params")
     except ValueError as exc:
-        raise invalid_params(f"Invalid params: {_first_line(exc)}") from exc
+        raise invalid_params(f"Invalid params: {exc}") from exc
 
 
 def check_params_type(params_type: Any) -> None:
@@ -105,16 +97,9 @@ def check_params_type(params_type: Any) -> None:
       TypeError: if it is something else than `read_params` says.
 
     """
-    if params_type is None or params_type is dict or _is_wire_type(params_type):
+    if params_type is None or (isinstance(params_type, str) and params_type in types.__all__):
         return
-    if isinstance(params_type, str) and params_type in types.__all__:
-        return
-    if not callable(getattr(params_type, "model_validate", None)):
-        raise wrong_kind("params_type", "a wire type, a pydantic model or dict", params_type)
-
-
-def _is_wire_type(params_type: object) -> TypeGuard[type[WireModel]]:
-    return isinstance(params_type, type) and issubclass(params_type, WireModel)
+    check_readable("params_type", params_type)
 
 
 def needs_input(result: WireModel | JsonObject) -> bool:
@@ -139,12 +124,3 @@ def is_of_rounds(params: Mapping[str, Any]) -> bool:
 
 
 _OF_A_ROUND: Final = ("inputResponses", "requestState")
-
-
-def _first_line(exc: ValueError) -> str:
-    errors = getattr(exc, "errors", None)
-    if errors is None:
-        return str(exc).partition("\n")[0]
-    first = errors(include_url=False, include_input=False)[0]
-    path = ".".join(["params", *(str(part) for part in first["loc"])])
-    return f"{path}: {first['msg']}"

@@ -9,7 +9,8 @@ import trio
 
 from trio_mcp import types
 from trio_mcp._checks import check_kind
-from trio_mcp._codec import DecodeError, checked_copy, decode, encode, excerpt
+from trio_mcp._codec import checked_copy, decode, encode, excerpt
+from trio_mcp._codec._reading import check_readable, read_as
 from trio_mcp._deprecation import deprecated
 from trio_mcp._protocol._ladder import LOG_LEVELS
 from trio_mcp._protocol._refusals import lacking, missing_client_capability
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
         ServerNotification,
         ServerRequest,
     )
-    from trio_mcp.types._base import JsonObject, WireModel
+    from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
     from trio_mcp.types._sampling_options import SamplingOptions
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("trio_mcp.server")
 
-ResultT = TypeVar("ResultT", bound="WireModel")
+ResultT = TypeVar("ResultT")
 
 _ON_SUBSCRIPTIONS: Final = frozenset(
     {
@@ -298,6 +299,7 @@ class ServerSession:
 
         """
         del metadata
+        check_readable("result_type", result_type)
         params = None if request.params is None else encode(request.params, self._revision)
         options = CallOptions(on_progress=progress_callback, timeout=request_read_timeout_seconds)
         return await self._ask(request.method, params, result_type, options)
@@ -314,9 +316,10 @@ class ServerSession:
             raise NoBackChannelError(method)
         result = await link.request(method, params, options)
         try:
-            return decode(result_type, result, self._revision, where="result")
-        except DecodeError as exc:
+            read: ResultT = read_as(result_type, result, self._revision, where="result")
+        except ValueError as exc:
             raise InvalidResponse(f"{method}: the client's answer is invalid: {exc}") from exc
+        return read
 
     def _asking_link(self) -> Link | None:
         return self._connection.link if self._exchange is None else self._exchange.link
