@@ -150,3 +150,26 @@ async def test_a_command_does_not_wait_for_a_redis_that_has_long_been_away(autoj
     with pytest.raises(RedisLost, match="it has not been connected yet"):
         await link.ask(b"PING")
     assert trio.current_time() == 0
+
+
+async def test_a_refusal_that_lasts_is_logged_once(redis_server, monkeypatch, caplog):
+    monkeypatch.setattr(_redis_link, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(_redis_link, "LONGEST_DELAY", 0.01)
+    redis_server.ask("ACL", "SETUSER", "me", "on", ">pw", "+@all", "allkeys")
+    link = RedisLink(RedisAddress.parse(f"unix://me:pw@{redis_server.path}"))
+    attempts = 0
+
+    def connect(address):
+        nonlocal attempts
+        attempts += 1
+        return connect_redis(address)
+
+    monkeypatch.setattr(_redis_link, "connect_redis", connect)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(link.run)
+        redis_server.ask("ACL", "DELUSER", "me")
+        while attempts < 6:
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    assert caplog.text.count("refused the connection: invalid username-password pair") == 1
+    assert "it is tried again" in caplog.text

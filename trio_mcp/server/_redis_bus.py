@@ -94,12 +94,11 @@ class RedisSubscriptionBus:
                 await bus.publish(ToolsListChanged())
 
         It may be entered several times, also in several threads; one of the blocks has the
-        connection, and another one takes over when that is left.
+        connection, and another one takes over when that is left. Leaving takes up to a second,
+        in which the last events are published.
 
         Raises:
           ConnectionError: if Redis cannot be reached, or does not let this in.
-
-        Leaving takes up to a second, in which the last events are published.
 
         Cancellation:
           Events that Redis does not have yet are lost.

@@ -171,9 +171,8 @@ class RedisAddress:
         while isinstance(cause.__cause__, Exception):
             cause = cause.__cause__
         said = str(cause) or type(cause).__name__
-        for secret in (self.password, self.username):
-            if secret:
-                said = said.replace(secret, "***")
+        if self.password:
+            said = said.replace(self.password, "***")
         return f"{said:.300}"
 
 
@@ -246,6 +245,9 @@ class RedisConnection:
             raise RedisRefused(
                 f"Redis at {self._address} refused {command.decode()}: {said}", type(exc)
             ) from None
+        except Exception as exc:  # noqa: BLE001 - a connection may end at any point of coredis
+            said = self._address._say(exc)  # noqa: SLF001 - as above
+            raise RedisLost(f"The connection to Redis at {self._address} broke: {said}") from None
 
     def tell(self, command: bytes, *args: bytes | str | int) -> None:
         """Send a command that has no answer of its own. It does not wait."""
@@ -289,8 +291,11 @@ async def connect_redis(address: RedisAddress) -> AsyncGenerator[RedisConnection
 
     async with open_background_nursery() as nursery:
         failure = await _start(nursery, run, address)
-        if failure is not None:
-            raise failure
+        try:
+            if failure is not None:
+                raise failure
+        finally:
+            del failure  # its traceback refers to this frame
         with alive:
             yield RedisConnection(address, inner)
         if alive.cancelled_caught:

@@ -106,11 +106,14 @@ class RedisLink:
             delay = min(2 * delay, LONGEST_DELAY)
 
     def _tell_lost(self, exc: ConnectionError) -> None:
-        self._why = str(exc)
+        before, self._why = self._why, str(exc)
         if self._connection is not None:
             self._lost_at = trio.current_time()
             self._changed.unpark_all()
             logger.warning("%s; it is tried again until it works", exc)
+        elif isinstance(exc, RedisRefused) and self._why != before:
+            # This does not pass by itself.
+            logger.warning("%s", exc)
         else:
             logger.debug("%s", exc)
 
