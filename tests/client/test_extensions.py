@@ -222,6 +222,22 @@ async def test_what_a_resolver_raises_leaves_as_it_is(autojump_clock, connect, s
             await client.call_tool("print")
 
 
+@pytest.mark.parametrize("returned", [None, {"content": []}])
+async def test_what_a_resolver_returns_is_the_result_of_a_tool(
+    autojump_clock, connect, script, declaring, returned
+):
+    class Forgetful(Receipts):
+        async def resolve(self, receipt, context):
+            return returned
+
+    server = script(server__discover=declaring, tools__call=RECEIPT)
+    async with connect(server, extensions=[Forgetful()]) as client:
+        with pytest.raises(
+            TypeError, match="what resolve of 'receipt' returned: expected CallToolResult, got"
+        ):
+            await client.call_tool("print")
+
+
 async def test_the_older_era_declares_extensions_without_claims_only(
     autojump_clock, connect, script, initialized
 ):

@@ -74,7 +74,8 @@ class Client(LivingClient):
           (``https://…``, ``wss://…`` and the like), or a transport: an async context manager
           that yields a `Channel` or its two ends.
       raise_exceptions: For a server of this process: let a defect of a handler reach the
-          caller as it is.
+          caller as it is: one of a `Server`, or of a middleware. What a function of an
+          `MCPServer` raises is its answer, as ever.
       read_timeout_seconds: How long each request may wait for its answer, from when it was
           written; None for no limit. A server that does not read keeps a request from being
           written: that ends after `max_total_timeout`, which is ten times the limit where a

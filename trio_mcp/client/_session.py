@@ -329,6 +329,9 @@ class ClientSession(OlderSession):
         finished = await awaited(
             f"resolve of {claim.result_type!r}", claim.resolve(result, context)
         )
+        check_kind(
+            f"what resolve of {claim.result_type!r} returned", finished, types.CallToolResult
+        )
         if self._output_schemas.should_know(tool_name, finished):
             seconds = time_left(self._options("read_timeout_seconds", read_timeout_seconds, None))
             return await self._check_unknown(tool_name, finished, seconds)
