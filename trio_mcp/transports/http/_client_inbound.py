@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from trio_mcp._codec import Batch, Malformed, parse_frame
+from trio_mcp._codec import Batch, Malformed, excerpt, parse_frame
 from trio_mcp._codec._sse import EventTooLong
 from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._protocol._refusals import duplicate_id, server_busy
@@ -159,7 +159,7 @@ class Inbound:
         elif isinstance(frame, JSONRPCResponse) or frame.id is not None:
             self.stray_answer(frame.id)
         else:
-            logger.warning("The server reported an error: %s", frame.error.message)
+            logger.warning("The server reported an error: %s", excerpt(frame.error.message))
 
     async def hear(
         self,
