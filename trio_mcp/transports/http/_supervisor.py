@@ -319,8 +319,10 @@ class Supervisor:
         now = time.monotonic()
         if now - worker.began > STABLE_SECONDS:
             self._quick_deaths = 0
-        delay = min(FIRST_DELAY * 2**self._quick_deaths, LONGEST_DELAY)
-        self._quick_deaths = min(self._quick_deaths + 1, 20)
+        # Where all die of one cause, that counts once.
+        rounds = min(self._quick_deaths // self._number, 20)
+        delay = min(FIRST_DELAY * 2**rounds, LONGEST_DELAY)
+        self._quick_deaths += 1
         logger.error(
             "Worker %d %s; another one starts in %.1f s", worker.pid, _describe(how), delay
         )
