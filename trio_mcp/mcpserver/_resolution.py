@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import logging
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -23,13 +24,19 @@ from ._resolution_state import Progress, Recorded, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
 
     from trio_mcp.types import InputRequest
 
+    from ._call_time import CallTime
     from ._context import Context
     from ._elicitation import ElicitationResult
     from ._questions import Question
     from ._resolver_plan import Need, Resolver, ResolverPlan
+
+
+logger = logging.getLogger(__name__)
 
 
 class _Pending(enum.Enum):
@@ -47,6 +54,7 @@ async def call_resolved(
     context_kwarg: str | None,
     context: Context[Any, Any],
     fail: Callable[[str], Exception],
+    time: CallTime | None = None,
 ) -> Any:
     """Call a function with what its resolvers find, and let these clean up afterwards.
 
@@ -57,6 +65,7 @@ async def call_resolved(
       context_kwarg: The parameter that gets the context, or None.
       context: The request.
       fail: Makes the error for a question to which the user said no.
+      time: Told when only clean-up is left.
 
     Returns:
       What the function returned; or, if answers of a modern client are missing, all questions
@@ -69,17 +78,29 @@ async def call_resolved(
 
     """
     async with AsyncExitStack() as stack:
-        found = await _Round(plan, arguments, context, fail).run(stack)
-        if isinstance(found, InputRequiredResult):
-            return found
-        own = {} if context_kwarg is None else {context_kwarg: context}
-        result = await call({**arguments, **own, **found})
-        if isinstance(result, InputRequiredResult):
-            raise TypeError(
-                "A function with resolvers cannot return an InputRequiredResult of its own; "
-                "ask in a resolver"
-            )
+        try:
+            found = await _Round(plan, arguments, context, fail).run(stack)
+            if isinstance(found, InputRequiredResult):
+                result: Any = found
+            else:
+                own = {} if context_kwarg is None else {context_kwarg: context}
+                result = await call({**arguments, **own, **found})
+                _refuse_other_questions(result)
+        except Exception as exc:
+            if time is not None:
+                time.failed(exc)
+            raise
+        if time is not None:
+            time.finished(result)
         return result
+
+
+def _refuse_other_questions(result: Any) -> None:
+    if isinstance(result, InputRequiredResult):
+        raise TypeError(
+            "A function with resolvers cannot return an InputRequiredResult of its own; "
+            "ask in a resolver"
+        )
 
 
 @attrs.define(eq=False)
@@ -157,7 +178,7 @@ class _Round:
         manager = resolver.call(**self._kwargs(resolver))
         if isinstance(manager, InThread):
             manager.limiter = self.context.workers.limiter
-        value = await stack.enter_async_context(manager)
+        value = await stack.enter_async_context(_Telling(manager, resolver.key))
         self.outcomes[resolver] = await self._settle(resolver, value)
 
     # What it gets
@@ -233,6 +254,34 @@ class _Round:
             raise _wrong_answer(resolver, exc) from exc
         self.after.answered[key] = Recorded(asked, encode(answer, LATEST_MODERN))
         return outcome
+
+
+@attrs.frozen(eq=False)
+class _Telling:
+    """A context manager of the author's that cannot keep a failure to itself.
+
+    After it, a ``with`` block would go on behind its end; a call has nothing to go on with.
+    """
+
+    manager: AbstractAsyncContextManager[Any]
+    key: str
+
+    async def __aenter__(self) -> Any:
+        return await self.manager.__aenter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        swallowed = await self.manager.__aexit__(kind, exc, traceback)  # noqa: ASYNC102 - as its author wrote it
+        if swallowed and isinstance(exc, Exception):
+            logger.warning(
+                "The clean-up of resolver %r swallowed %r; the call fails by it all the same",
+                self.key,
+                exc,
+            )
 
 
 def _wrong_answer(resolver: Resolver, exc: Exception) -> MCPError:

@@ -36,8 +36,12 @@ class Resolve:
 
     A resolver that yields once instead of returning (a generator function, sync or async, or
     one made a context manager by `contextlib`) cleans up after its ``yield`` when the tool has
-    returned or failed, in reverse order. These are entered one after another in the task of the
-    tool, as nested ``with`` blocks would be.
+    returned or failed, in reverse order. It sees a failure, and cannot keep it to itself: what
+    it swallows is logged, and the call fails all the same. These are entered one after another
+    in the task of the tool, as nested ``with`` blocks would be.
+
+    A tool's ``timeout`` counts for its resolvers, too, and not for the time in which the client
+    is asked.
 
     Args:
       fn: The resolver. Sync functions run in threads.

@@ -98,7 +98,7 @@ class Tool:
       annotations: Hints on what it does to the world.
       icons: For user interfaces.
       meta: What ``_meta`` says in the list.
-      timeout: Seconds that a call may take, or None.
+      timeout: Seconds that a call may take (`from_function`), or None.
       run_in_thread: A function that is not async runs in a worker thread.
 
     """
@@ -150,7 +150,10 @@ class Tool:
           meta: What ``_meta`` says in the list.
           structured_output: True to insist on an output schema, False for none; when None
             there is one if the hint of the result has a schema.
-          timeout: Seconds that a call may take. A longer one is cancelled and fails.
+          timeout: Seconds that a call may take, with its resolvers. A longer one is cancelled and
+            fails. The time stands still while the client is asked something (``ctx.elicit``, a
+            resolver's question), whatever its era. Clean-up of resolvers has 5 seconds of its
+            own; one that takes longer is cancelled and logged, and the call is answered.
           run_in_thread: False runs a function that is not async in the event loop, which it
             blocks; for libraries that must be called from one thread.
           input_schema: A JSON Schema in place of the one of the hints. Arguments are checked
@@ -331,7 +334,7 @@ class Tool:
             context_kwarg = plan.signature.context_kwarg
             if context_kwarg is not None:
                 kwargs = {**kwargs, context_kwarg: context}
-            return await call.run(kwargs)
+            return await call.run(kwargs, context)
         except MCPError:
             raise
         except ReadError as exc:
@@ -386,7 +389,7 @@ class Tool:
 
 
 def failure_of(name: str, raised: Exception) -> Exception:
-    """Give what is raised in place of an exception of a tool's function, or of what is round it."""
+    """Give what is raised in place of what a tool's function raised, or what is round it."""
     exc = single_cause(raised)
     prefix = f"Error executing tool {name}"
     match exc:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from ._result_content import reads_files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ._call_time import CallTime
     from ._context import Context
     from ._resolver_plan import ResolverPlan
     from ._results import ResultPlan
@@ -38,14 +40,12 @@ class ToolCall:
     results: ResultPlan | None
     limiter: trio.CapacityLimiter | None
 
-    async def run(self, kwargs: dict[str, Any]) -> Any:
-        timeout = self.tool.timeout
-        if timeout is None:
+    async def run(self, kwargs: dict[str, Any], context: Context[Any, Any]) -> Any:
+        time = self._time()
+        if time is None:
             return await self._untimed(kwargs)
-        with trio.move_on_after(timeout) as scope:
+        with time.limit(context):
             return await self._untimed(kwargs)
-        assert scope.cancelled_caught
-        raise ToolError(f"it took longer than {timeout:g} seconds")
 
     async def run_resolved(
         self,
@@ -56,7 +56,23 @@ class ToolCall:
     ) -> Any:
         from ._resolution import call_resolved  # noqa: PLC0415 - loads what servers can ask
 
-        return await call_resolved(resolvers, self.run, kwargs, context_kwarg, context, ToolError)
+        call = functools.partial(
+            call_resolved, resolvers, self._untimed, kwargs, context_kwarg, context, ToolError
+        )
+        time = self._time()
+        if time is None:
+            return await call()
+        with time.limit(context):
+            return await call(time)
+        return time.result()
+
+    def _time(self) -> CallTime | None:
+        seconds = self.tool.timeout
+        if seconds is None:
+            return None
+        from ._call_time import CallTime  # noqa: PLC0415 - few tools have a limit
+
+        return CallTime(self.tool.name, seconds)
 
     async def _untimed(self, kwargs: dict[str, Any]) -> Any:
         tool = self.tool

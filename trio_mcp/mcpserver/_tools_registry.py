@@ -99,7 +99,10 @@ class ServesTools(ServingBase[LifespanResultT]):
           meta: What ``_meta`` says in the list.
           structured_output: True to insist on an output schema, False for none; when None
             there is one if the return hint has a schema.
-          timeout: Seconds that a call may take. A longer one is cancelled and fails.
+          timeout: Seconds that a call may take, with its resolvers. A longer one is cancelled and
+            fails. The time stands still while the client is asked something (``ctx.elicit``, a
+            resolver's question), whatever its era. Clean-up of resolvers has 5 seconds of its
+            own; one that takes longer is cancelled and logged, and the call is answered.
           run_in_thread: False runs a function that is not async in the event loop, which it
             blocks; for libraries that must be called from one thread.
           input_schema: A JSON Schema in place of the one of the hints; see
