@@ -47,7 +47,7 @@ async def end_of(channel: Channel) -> ConnectionLost:
     return lost
 
 
-@pytest.mark.req("R-082")
+@pytest.mark.req("R-082", "R-542")
 async def test_messages_go_there_and_back() -> None:
     async with stdio_client(python(ECHO)) as channel:
         read, write = channel

@@ -147,7 +147,7 @@ async def test_proxies_of_the_environment_are_not_for_this_machine(monkeypatch):
 # How it is answered
 
 
-@pytest.mark.req("R-115")
+@pytest.mark.req("R-110", "R-115")
 @pytest.mark.parametrize(
     "pieces",
     [

@@ -273,6 +273,9 @@ def _check_argument(name: str, values: tuple[str, ...], where: str, argument: Js
         raise header_mismatch(f"{name} is missing: it repeats the argument {where!a}")
     if not _says(_decoded(name, values[0]), argument):
         raise header_mismatch(f"{name} does not repeat the argument {where!a}")
+    if isinstance(argument, int) and abs(argument) > _LARGEST:
+        # What stands between may read it as another number, which would still be equal here.
+        raise header_mismatch(f"{name}: the argument {where!a} lies beyond ±(2^53 - 1)")
 
 
 def _says(text: str, argument: JsonValue) -> bool:
@@ -286,6 +289,7 @@ def _says(text: str, argument: JsonValue) -> bool:
     return expected is None or text == expected
 
 
+_LARGEST: Final = 2**53 - 1
 _MOST_DIGITS: Final = 1_000
 # Of an integer in a header: Python refuses to read many more.
 
