@@ -228,6 +228,7 @@ def test_a_wrong_option_is_one_line(words: list[str], message: str, cli: Any, sh
 def test_help_tells_every_option(cli: Any) -> None:
     shown = " ".join(cli("run", "--help").out.replace("│", " ").split())
     assert "--port PORT The port; 0 for a free one." in shown
+    assert "MCP_PORT for --port" in shown
     for cls in _PANELS.values():
         assert all(_help_of(cls).values())
 

@@ -133,7 +133,10 @@ def run(
     *,
     given: dict[str, str | bool],
 ) -> Work:
-    """Serve the server of a file: OBJECT, or what is called mcp, server or app there."""
+    """Serve the server of a file: OBJECT, or what is called mcp, server or app there.
+
+    What no option says, a variable of the environment may: MCP_PORT for --port, and so on.
+    """
     return _later("_serve", "serve_file", target, transport, given)
 
 
