@@ -324,17 +324,22 @@ class Tool:
 
         """
         plan = self._plan or self._read()
-        call = ToolCall(self, plan.results if convert_result else None, limiter)
+        results = plan.results if convert_result else None
         try:
             kwargs = plan.signature.prepare(arguments)
             if plan.resolvers is not None:
+                call = ToolCall(self, results, limiter)
                 return await call.run_resolved(
                     plan.resolvers, kwargs, plan.signature.context_kwarg, context
                 )
             context_kwarg = plan.signature.context_kwarg
             if context_kwarg is not None:
                 kwargs = {**kwargs, context_kwarg: context}
-            return await call.run(kwargs, context)
+            is_plain = self.is_async and self.timeout is None
+            if is_plain and results is not None and results.output_schema is not None:
+                # What `ToolCall` would do, without its frames: this is the way of most calls.
+                return results.convert(await self.fn(**kwargs))
+            return await ToolCall(self, results, limiter).run(kwargs, context)
         except MCPError:
             raise
         except ReadError as exc:
