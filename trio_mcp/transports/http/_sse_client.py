@@ -64,10 +64,12 @@ class SseChannel(Channel):
 
         A request that the server does not take is answered by an `Undelivered`.
         """
-        await trio.lowlevel.checkpoint()
         if self._closed:
+            await trio.lowlevel.checkpoint()
             raise trio.ClosedResourceError("this channel is closed")
+        # First the deed: the last notices are sent when all is cancelled already.
         await self._posts.start(messages)
+        await trio.lowlevel.cancel_shielded_checkpoint()
 
     async def finish(self) -> None:
         """Have the last notices sent, in bounded time, also when cancelled."""
