@@ -146,6 +146,14 @@ def fuzz(session: nox.Session) -> None:
     session.run("pytest", "tests/fuzz", *options, *session.posargs)
 
 
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Let 200 clients come and go for twice 40 seconds, and look at what is left of them."""
+    session.install("-e", PACKAGE, *group("tests"))
+    options = ("--soak-seconds=40", "--soak-clients=200", "-s")
+    session.run("pytest", "tests/soak", *options, *session.posargs)
+
+
 @nox.session(venv_backend="none")
 def requirements(session: nox.Session) -> None:
     """List the requirements that no test proves; arguments name sections, or `--strict`."""

@@ -103,7 +103,7 @@ def answer_lines(token: trio.lowlevel.TrioToken, finished: trio.Event) -> None:
 
 async def main() -> None:
     app = server.streamable_http_app(
-        event_store=InMemoryEventStore(), session_idle_timeout=IDLE_SECONDS
+        event_store=InMemoryEventStore(max_bytes=1_000_000), session_idle_timeout=IDLE_SECONDS
     )
     finished = trio.Event()
     async with trio.open_nursery() as nursery:
