@@ -1,6 +1,6 @@
-"""The server of the soak test, over Streamable HTTP: ``python server.py``.
+"""The server of the soak test, over Streamable HTTP: ``python server.py IDLE``.
 
-The first line of stdout is its URL. Each line on stdin is answered by what it holds, as JSON; the
+Sessions whose clients vanish without a word are forgotten after so many seconds. The first line of stdout is its URL. Each line on stdin is answered by what it holds, as JSON; the
 end of stdin ends it.
 """
 
@@ -20,9 +20,6 @@ from attrs import frozen
 from trio_mcp import Context, MCPServer
 from trio_mcp.mcpserver import AcceptedElicitation, Elicit, ElicitationResult, Resolve
 from trio_mcp.transports import InMemoryEventStore, ServeOptions, serve_http_app
-
-# Sessions whose clients vanish without a word are forgotten after this.
-IDLE_SECONDS = 5.0
 
 server = MCPServer("soak", log_level="CRITICAL")
 
@@ -103,7 +100,8 @@ def answer_lines(token: trio.lowlevel.TrioToken, finished: trio.Event) -> None:
 
 async def main() -> None:
     app = server.streamable_http_app(
-        event_store=InMemoryEventStore(max_bytes=1_000_000), session_idle_timeout=IDLE_SECONDS
+        event_store=InMemoryEventStore(max_bytes=1_000_000),
+        session_idle_timeout=float(sys.argv[1]),
     )
     finished = trio.Event()
     async with trio.open_nursery() as nursery:
