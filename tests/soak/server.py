@@ -1,6 +1,7 @@
 """The server of the soak test, over Streamable HTTP: ``python server.py IDLE``.
 
-Sessions whose clients vanish without a word are forgotten after so many seconds. The first line of stdout is its URL. Each line on stdin is answered by what it holds, as JSON; the
+Sessions whose clients vanish without a word are forgotten after so many seconds. The first line
+of stdout is its URL. Each line on stdin is answered by what it holds, as JSON; the
 end of stdin ends it.
 """
 
