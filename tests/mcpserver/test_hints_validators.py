@@ -1,12 +1,15 @@
+# ruff: noqa: UP007, UP045
+# Hints are data here, in each spelling that authors use.
 """Validators that authors write into their hints: they run, wherever the hint stands."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import json
 import re
 from decimal import Decimal
-from typing import Annotated, Any, Generic, NamedTuple, TypedDict, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, Optional, TypedDict, TypeVar, Union
 
 import annotated_types
 import attrs
@@ -20,6 +23,7 @@ from trio_mcp import Client, MCPServer
 from trio_mcp.errors import InvalidSignature, MCPError
 from trio_mcp.mcpserver import Elicit, Resolve
 from trio_mcp.mcpserver._hints import HintError, Mismatch, Scope, Walker, to_json
+from trio_mcp.mcpserver._signature import ArgumentsError, read_signature
 from trio_mcp.testing import open_client
 from trio_mcp.types import ElicitResult
 
@@ -260,7 +264,8 @@ def test_the_schema_of_a_dataclass_is_that_of_pydantic() -> None:
 
 def test_texts_stay_with_a_validator() -> None:
     hint = Annotated[int, "How many.", {"examples": [1]}, BeforeValidator(lambda value: value)]
-    assert Walker(Scope({})).shape(hint).schema == {
+    walker = Walker(Scope({}))
+    assert walker.document(walker.shape(hint).schema) == {
         "type": "integer",
         "description": "How many.",
         "examples": [1],
@@ -310,6 +315,94 @@ def test_an_init_variable_is_an_argument_and_no_result() -> None:
     result = Walker(Scope.of_class(Started), is_result=True).shape(Started)
     assert list(result.schema["properties"]) == ["a", "total"]
     assert to_json(Started(1, 2)) == {"a": 1, "total": 3}
+
+
+def split(value: Any) -> Any:
+    return value.split(",") if isinstance(value, str) else value
+
+
+Tags = Annotated[list[str], BeforeValidator(split)]
+Number = Annotated[
+    int,
+    WrapValidator(lambda value, then: then(value.strip("#") if isinstance(value, str) else value)),
+]
+Code = Annotated[str, pydantic.StringConstraints(strip_whitespace=True, max_length=3)]
+
+
+@attrs.frozen
+class Tagged:
+    tags: Tags
+    code: Code = ""
+
+
+def prepare(hint: Any, value: Any) -> Any:
+    def take(it: Any) -> None: ...
+
+    take.__annotations__["it"] = hint
+    signature = read_signature(take, is_context=lambda hint: False)
+    assert "x-trio" not in json.dumps(signature.schema)
+    return signature.prepare({"it": value})["it"]
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "made"),
+    [
+        (Tags, "a,b", ["a", "b"]),
+        (Tags, ["a"], ["a"]),
+        (Tags, '["a", "b"]', ["a", "b"]),
+        (Tags | None, "a,b", ["a", "b"]),
+        (Tags | None, None, None),
+        (Tags | int, "a,b", ["a", "b"]),
+        (Tags | int, 1.0, 1),
+        (Tags | str, "a,b", "a,b"),
+        (Optional[Union[Tags, int]], "a,b", ["a", "b"]),
+        (list[Tags], ["a,b", ["c"]], [["a", "b"], ["c"]]),
+        (list[Tags], '["a,b"]', [["a", "b"]]),
+        (dict[str, Number], {"a": "#1", "b": 2}, {"a": 1, "b": 2}),
+        (dict[Annotated[int, BeforeValidator(lambda value: value)], int], {"1": 1}, {1: 1}),
+        (tuple[Number, str], ["#1", "a"], (1, "a")),
+        (Code, "  abc  ", "abc"),
+        (Tagged, {"tags": "a", "code": " abc "}, Tagged(["a"], "abc")),
+        (list[Tagged], [{"tags": "a"}], [Tagged(["a"])]),
+        (Annotated[Tags, "Words."], "a,b", ["a", "b"]),
+    ],
+)
+def test_a_validator_that_comes_first_sees_what_does_not_fit_the_schema(
+    hint: Any, value: Any, made: Any
+) -> None:
+    assert prepare(hint, value) == made
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "reason"),
+    [
+        (Tags, 5, r"it: expected list\[str\] \(Input should be a valid array\), got integer 5"),
+        (list[Tags], 5, "it: expected array, got integer 5"),
+        (list[Number], ["#1", "x"], r"it\[1\]: expected an integer \(.*\), got string 'x'"),
+        (Code, " abcd ", "at most 3 characters"),
+        (Tagged, {"tags": "a", "kode": ""}, "no property 'kode'"),
+        (Tags | int, {}, "valid array"),
+        # What only the schema knows is checked there, and so comes first.
+        (Annotated[Number, msgspec.Meta(ge=5)], "#9", "it: expected integer, got string '#9'"),
+        (Annotated[Number, {"minimum": 5}], 4, "it: expected at least 5, got integer 4"),
+        (
+            Annotated[int, BeforeValidator(len, json_schema_input_type=str)],
+            [],
+            "it: expected string, got empty array",
+        ),
+    ],
+)
+def test_what_no_validator_takes_is_refused(hint: Any, value: Any, reason: str) -> None:
+    with pytest.raises(ArgumentsError, match=reason):
+        prepare(hint, value)
+
+
+def test_what_is_published_is_what_a_validator_makes_its_value_of() -> None:
+    walker = Walker(Scope({}))
+    shape = walker.shape(Tags | int)
+    assert walker.document(shape.schema) == {
+        "anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "integer"}]
+    }
 
 
 # On a server
@@ -376,6 +469,10 @@ async def test_prompts_and_templates_run_validators_too() -> None:
     def ask(path: Safe) -> str:
         return path
 
+    @mcp.prompt()
+    def tag(tags: Tags) -> str:
+        return " ".join(tags)
+
     @mcp.resource("f://{name}")
     def read(
         name: Annotated[str, AfterValidator(str.strip), annotated_types.Predicate(str.isalpha)],
@@ -383,6 +480,7 @@ async def test_prompts_and_templates_run_validators_too() -> None:
         return name
 
     async with Client(mcp) as client:
+        assert (await client.get_prompt("tag", {"tags": "a,b"})).messages[0].content.text == "a b"
         with pytest.raises(MCPError, match=r"path: expected a string \(climbs out\)"):
             await client.get_prompt("ask", {"path": "../x"})
         with pytest.raises(MCPError, match=r"name: expected a string \(Predicate"):

@@ -73,6 +73,8 @@ class Signature:
       ignore_unknown: Arguments that no parameter takes are dropped instead of refused.
       accepted: With a schema of the author's own: the arguments that the function takes, or
         None for any.
+      opened: The schema of what is passed on to validators that see values first, if there
+        are any.
 
     """
 
@@ -86,7 +88,9 @@ class Signature:
     scope: Scope
     ignore_unknown: bool = False
     accepted: frozenset[str] | None = None
+    opened: JsonObject | None = None
     _validator: Validator | None = attrs.field(default=None, init=False)
+    _opened_validator: Validator | None = attrs.field(default=None, init=False)
     _converts: bool = attrs.field(init=False)
     _integers: tuple[str, ...] = attrs.field(init=False)
 
@@ -115,7 +119,8 @@ class Signature:
         """Check arguments, and make of them what the function is called with.
 
         A value that fits its schema is not touched. Only where one does not, and its schema
-        admits no string, a string with a JSON array or object in it is read as that.
+        admits no string, a string with a JSON array or object in it is read as that; and what
+        stands where a validator comes first is left to that.
 
         Raises:
           ArgumentsError: if they do not fit; names the path, what was expected and got.
@@ -163,11 +168,23 @@ class Signature:
             value = read.get(each.wire)
             if isinstance(value, str) and "string" not in each.shape.types:
                 read[each.wire] = _json_in(value)
-        second = self.validator.check(read)
-        if second is not None:
-            # Of the arguments as they came: the text is what the model wrote.
-            raise ArgumentsError(violation.message)
-        return read
+        if self.validator.check(read) is None:
+            return read
+        if self.opened is not None:
+            opened = self._opened(self.opened)
+            left = opened.check(read)
+            if left is None:
+                return read
+            violation = opened.check(arguments) or left
+        # Of the arguments as they came: the text is what the model wrote.
+        raise ArgumentsError(violation.message)
+
+    def _opened(self, schema: JsonObject) -> Validator:
+        if self._opened_validator is None:
+            self._opened_validator = compile_validator(
+                schema, trusted=True, where=f"the input schema of {self.name}"
+            )
+        return self._opened_validator
 
     def _unknown(self, arguments: JsonObject) -> list[str]:
         known = list(self.schema.get("properties", ()))

@@ -199,7 +199,11 @@ class _Reader:
                 continue
             self._refuse_kind(each)
             parameters.append(self._parameter(each, hint, told))
-        return self._signature(declared, self._schema(parameters), tuple(parameters))
+        schema = self._schema(parameters)
+        made = self._signature(declared, self.walker.document(schema), tuple(parameters))
+        if self.walker.has_openings:
+            made.opened = self.walker.opened(schema)
+        return made
 
     def read_for(self, schema: JsonObject) -> Signature:
         declared = self._inspect()
@@ -416,7 +420,7 @@ class _Reader:
             schema["required"] = required
         if not self.ignore_unknown:
             schema["additionalProperties"] = False
-        return self.walker.document(schema)
+        return schema
 
 
 def _takes(declared: inspect.Signature, name: str) -> bool:

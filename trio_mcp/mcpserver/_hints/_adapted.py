@@ -18,6 +18,7 @@ from trio_mcp._codec._json import dumps
 from ._checks import DECIDES
 from ._constraints import constrained, flattened
 from ._errors import HintError, show, told_by
+from ._openings import is_marked, marked
 from ._pydantic import absorb, is_pydantic_model, json_types_of, mismatch_of
 from ._scalars import scalar_shape
 from ._shape import Conversion, Shape
@@ -31,10 +32,10 @@ _DESCRIBES: Final = "__get_pydantic_json_schema__"
 # These say how a schema or a result looks, and check nothing.
 _CHECK_NOTHING: Final = frozenset(("SkipJsonSchema", "Examples"))
 # What a `Field` or `StringConstraints` may ask for beyond the bounds that JSON Schema has.
+_TRANSFORMS: Final = ("strip_whitespace", "to_lower", "to_upper")
+_BEFORE: Final = frozenset(("BeforeValidator", "WrapValidator"))
 _SETTINGS: Final = (
-    "strip_whitespace",
-    "to_lower",
-    "to_upper",
+    *_TRANSFORMS,
     "ascii_only",
     "max_digits",
     "decimal_places",
@@ -110,7 +111,22 @@ def validated_shape(walker: Walker, hint: Any, inner: Any) -> Shape:
     scalar = scalar_shape(inner)
     if scalar is not None:
         shape = attrs.evolve(shape, bounded_by=scalar.bounded_by)
-    return constrained(shape, _not_for_pydantic(metadata), hint)
+    made = constrained(shape, _not_for_pydantic(metadata), hint)
+    if not any(_comes_first(each) for each in flattened(metadata)):
+        return made
+    schema = marked(made.schema, shape.schema)
+    if not is_marked(schema):
+        return made
+    walker.has_openings = True
+    return attrs.evolve(made, schema=schema, is_open=True)
+
+
+def _comes_first(metadata: Any) -> bool:
+    """Tell whether it may take what does not fit the schema, without saying what."""
+    if type(metadata).__name__ in _BEFORE:
+        # With a type given, the schema is of that.
+        return repr(getattr(metadata, "json_schema_input_type", None)) == "PydanticUndefined"
+    return any(getattr(metadata, name, None) for name in _TRANSFORMS)
 
 
 def _run_afterwards(metadata: tuple[Any, ...]) -> bool:

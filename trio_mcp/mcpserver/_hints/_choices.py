@@ -118,7 +118,11 @@ def union_shape(arms: list[Shape], make_matcher: MakeMatcher) -> Shape:
     for each in arms:
         types |= each.types
     return Shape(
-        schema, frozenset(types), _union_structure(arms, make_matcher), _union_unstructure(arms)
+        schema,
+        frozenset(types),
+        _union_structure(arms, make_matcher),
+        _union_unstructure(arms),
+        is_open=any(each.is_open for each in arms),
     )
 
 
@@ -153,10 +157,13 @@ def _union_structure(arms: list[Shape], make_matcher: MakeMatcher) -> Conversion
     if makers <= {None, whole} and not any("number" in each.types for each in arms):
         return whole
     ordered = sorted(arms, key=lambda each: each.structure is not None)
-    listed = [_Arm(each, make_matcher(each.schema)) for each in ordered]
+    listed = [_Arm(each, make_matcher(each.schema)) for each in ordered if not each.is_open]
     by_type = {name: [arm for arm in listed if name in arm.shape.types] for name in _JSON_TYPES}
     # A float is taken by an arm for integers only if no arm for numbers is there.
     by_type["number"] = by_type["number"] or by_type["integer"]
+    # Validators that come first may take anything: they get what no other arm has taken.
+    last = [_Arm(each, _takes_anything) for each in ordered if each.is_open]
+    by_type = {name: [*strict, *last] for name, strict in by_type.items()}
 
     def structure(value: Any) -> Any:
         candidates = by_type[json_type(value)]
@@ -177,6 +184,11 @@ _JSON_TYPES: Final[tuple[JsonType, ...]] = (
     "array",
     "object",
 )
+
+
+def _takes_anything(value: Any) -> bool:
+    del value
+    return True
 
 
 def _first_taken(candidates: list[_Arm], value: Any) -> Any:

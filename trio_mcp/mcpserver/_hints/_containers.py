@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
 from trio_mcp._codec._schema import describe_value
 
 from ._errors import HintError, Mismatch
+from ._openings import without_marks
 from ._shape import Conversion, Shape
 from ._to_json import is_unread, read_items, to_json
 
@@ -130,7 +131,7 @@ def _member_names(hint: Any, name: Shape) -> tuple[dict[str, Any], Conversion | 
     """Return the schema of the names, and what makes keys of them."""
     if name.takes_only("string"):
         return ({} if name.schema == {"type": "string"} else name.schema), name.structure
-    if name.takes_only("integer") and name.schema == {"type": "integer"}:
+    if name.takes_only("integer") and without_marks(name.schema) == {"type": "integer"}:
         return {"pattern": _INTEGER.pattern}, _then(int, name.structure)
     if not name.schema:
         return {}, name.structure

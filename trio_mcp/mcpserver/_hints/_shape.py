@@ -55,6 +55,7 @@ class Shape:
           result is checked against the schema afterwards.
       bounded_by: For scalars that JSON spells as text (dates, bytes): what of them a bound
           in ``Annotated`` is compared with, since JSON Schema would compare the text.
+      is_open: It may make something of values that do not fit the schema (`_openings`).
 
     """
 
@@ -63,6 +64,7 @@ class Shape:
     structure: Conversion | None = None
     unstructure: Conversion | None = None
     bounded_by: Literal["value", "length"] | None = None
+    is_open: bool = False
 
     def takes_only(self, name: JsonType) -> bool:
         """Tell whether the schema admits values of this JSON type alone."""

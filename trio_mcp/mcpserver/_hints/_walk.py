@@ -19,6 +19,7 @@ from ._adapted import adapted_shape, has_validators, is_adapted_class, validated
 from ._choices import Matcher, enum_shape, literal_shape, union_shape
 from ._constraints import constrained
 from ._errors import HintError, UnknownName, show
+from ._openings import opened, without_marks
 from ._pydantic import is_pydantic_model, pydantic_shape
 from ._record_shape import RecordReader
 from ._records import parameters_of, read_record
@@ -54,6 +55,7 @@ class Walker:
     Attributes:
       definitions: What ``#/$defs/…`` in the shapes refers to: only what is recursive.
       holds_iterators: What is in values that are read may be there only once.
+      has_openings: Somewhere a validator sees values before the schema is checked.
 
     """
 
@@ -62,6 +64,7 @@ class Walker:
     is_open: bool = attrs.field(default=False, kw_only=True)
     definitions: JsonObject = attrs.field(factory=dict[str, Any], init=False)
     holds_iterators: bool = attrs.field(default=False, init=False)
+    has_openings: bool = attrs.field(default=False, init=False)
     # Schemas written out so far, and how many of them each finished thing is.
     _inlined: int = attrs.field(default=0, init=False)
     _sizes: dict[Any, int] = attrs.field(factory=dict[Any, int], init=False)
@@ -124,6 +127,15 @@ class Walker:
 
     def document(self, schema: JsonObject) -> JsonObject:
         """Make a self-contained schema: a reference at the root is written out."""
+        document = self._document(schema)
+        return without_marks(document) if self.has_openings else document
+
+    def opened(self, schema: JsonObject) -> JsonObject:
+        """Make the schema of what validators may see first, and of everything that fits."""
+        document = self._document(schema)
+        return opened(document) if self.has_openings else document
+
+    def _document(self, schema: JsonObject) -> JsonObject:
         target = schema.get("$ref")
         if isinstance(target, str):
             rest = {key: value for key, value in schema.items() if key != "$ref"}
@@ -136,8 +148,9 @@ class Walker:
 
         def fits(value: JsonValue) -> bool:
             if not compiled:
-                document = self.document(schema)
-                compiled.append(compile_validator(document, trusted=True, where="value"))
+                compiled.append(
+                    compile_validator(self.opened(schema), trusted=True, where="value")
+                )
             return compiled[0].check(value) is None
 
         return fits
