@@ -150,11 +150,13 @@ class SharedArray(tuple[Any, ...]):
 
 def unshared(value: dict[str, Any]) -> dict[str, Any]:
     """Give an object whose members nobody else holds."""
-    for name, member in value.items():
-        if member.__class__ is SharedArray:
-            # Writing and reading it again is twice as fast as copying it.
-            return {**value, name: loads(dumps(member))}
-    return value
+    if SharedArray not in map(type, value.values()):
+        return value
+    # Writing and reading them again is twice as fast as copying them.
+    return {
+        name: loads(dumps(member)) if member.__class__ is SharedArray else member
+        for name, member in value.items()
+    }
 
 
 # The bounds of a machine word, in which every integer can be written.

@@ -34,7 +34,7 @@ from ._session_older import OlderSession
 from ._tool_lookup import ToolLookup, time_left
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from trio_mcp._rpc._channel import Channel
     from trio_mcp._rpc._link import CallOptions, ProgressFn
@@ -270,31 +270,40 @@ class ClientSession(OlderSession):
             return result
         return result if allow_input_required else refuse_input("tools/call", result)
 
-    async def _send_call(
+    def _send_call(
         self, params: JsonObject, options: CallOptions, meta: RequestParamsMeta | None
+    ) -> Coroutine[Any, Any, JsonObject]:
+        send = self._send_mirrored if self._mirrors_arguments else self._send
+        return send("tools/call", params, options, meta)
+
+    async def _send_mirrored(
+        self,
+        method: str,
+        params: JsonObject,
+        options: CallOptions,
+        meta: RequestParamsMeta | None,
     ) -> JsonObject:
-        if not self._mirrors_arguments:
-            return await self._send("tools/call", params, options, meta)
         name = params["name"]
         again = dict(params)
         age = self._mirrors.age(name)
         try:
-            return await self._send("tools/call", params, self._mirrored(params, options), meta)
+            return await self._send(method, params, self._mirrored(params, options), meta)
         except MCPError as exc:
             if exc.code != HEADER_MISMATCH or isinstance(exc, LocalError):
                 raise
         # x-mcp-header, client behaviour: the tool is not what it was when it was listed.
         await self._mirrors.list_again(name, age, self._tool_pages)
-        return await self._send("tools/call", again, self._mirrored(again, options), meta)
+        return await self._send(method, again, self._mirrored(again, options), meta)
 
     def _tool_pages(self) -> Pages[types.Tool]:
         return Pages("tools/list", self._tools_page)
 
     @property
     def _mirrors_arguments(self) -> bool:
-        revision = self._revision
-        has_headers = revision is not None and revision.has_routing_headers
-        return has_headers and self._require_link().mirrors_arguments
+        link, revision = self._link, self._revision
+        if link is None or not link.mirrors_arguments:
+            return False
+        return revision is not None and revision.has_routing_headers
 
     def _mirrored(self, params: JsonObject, options: CallOptions) -> CallOptions:
         headers = self._mirrors.headers(params["name"], params.get("arguments"))

@@ -19,7 +19,7 @@ from ._serving_base import CallableT, ServingBase, revision_of
 from ._settings import LifespanResultT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from trio_mcp import types
     from trio_mcp.server import HandlerResult, RequestHandler, ServerRequestContext
@@ -237,16 +237,13 @@ class ServesTools(ServingBase[LifespanResultT]):
         await trio.lowlevel.checkpoint()
         return await self._call_tool(name, arguments, context or self._context())
 
-    async def _call_tool(
+    def _call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any]
-    ) -> types.CallToolResult | InputRequiredResult:
+    ) -> Coroutine[Any, Any, types.CallToolResult | InputRequiredResult]:
         tool = self._tools.get(name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {excerpt(name)}")
-        result: types.CallToolResult | InputRequiredResult = await tool.run(
-            arguments, context, convert_result=True, limiter=self.workers.limiter
-        )
-        return result
+        return tool.run(arguments, context, convert_result=True, limiter=self.workers.limiter)
 
     # Handlers
 
