@@ -275,6 +275,32 @@ async def test_redirect_of_another_method_moves_no_post(status):
     assert [each.path for each in server.seen if each.verb != "GET"] == ["/mcp"] * 4
 
 
+async def test_post_moves_as_far_as_redirects_are_permanent_and_lead_somewhere():
+    class Moving(Scripted):
+        loops = False
+
+        async def tools_call(self, seen: Seen) -> None:
+            if self.loops:
+                await seen.raw(308, location="/nowhere")
+            elif seen.path == "/mcp":
+                await seen.raw(308, location="/a")
+            elif seen.path == "/a":
+                await seen.raw(307, location="/b")
+            else:
+                await seen.result(DONE)
+
+    server = Moving()
+    async with scripted(server) as url, Client(url) as client:
+        server.loops = True
+        with pytest.raises(ConnectionLost, match="without end"):
+            await client.call_tool("x")
+        server.loops = False
+        server.seen.clear()
+        for _ in range(2):
+            await client.call_tool("x")
+    assert [each.path for each in server.seen] == ["/mcp", "/a", "/b", "/a", "/b"]
+
+
 # A client of the user with few connections
 
 
@@ -311,6 +337,29 @@ async def test_client_with_too_few_connections_is_told_so(library, connections, 
             with trio.fail_after(3), pytest.raises(ConnectionLost, match="max_connections"):
                 await client.call_tool(name)
             if connections > 1:
+                await client.call_tool("x")
+
+
+async def test_answer_that_no_call_waits_for_fails_none(caplog):
+    class Pinging(Asking):
+        async def GET(self, seen: Seen) -> None:  # noqa: N802
+            await until(lambda: self.asked("tools/call"))
+            await seen.message({"id": "q", "method": "ping"})
+            await seen.gone.wait()
+
+        async def tools_call(self, seen: Seen) -> None:
+            await seen.events(": here\n\n")
+            await until(lambda: "did not reach the server" in caplog.text)
+            await seen.stream_result(DONE)
+
+    limits = httpx.Limits(max_connections=2)
+    async with (
+        scripted(Pinging()) as url,
+        httpx.AsyncClient(trust_env=False, limits=limits) as http_client,
+    ):
+        transport = streamable_http_client(url, http_client=http_client, connect_timeout=0.3)
+        async with Client(transport, mode="legacy") as client:
+            with trio.fail_after(3):
                 await client.call_tool("x")
 
 

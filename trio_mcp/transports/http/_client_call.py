@@ -179,7 +179,7 @@ class HttpCall:
         elif isinstance(frame, Malformed) and (frame.is_response or frame.answers == self.id):
             self._error = InvalidResponse(f"{self.method}: {frame.message}")
         else:
-            await self.inbound.take(frame)
+            await self.inbound.take(frame, self)
 
     def _is_mine(self, answered: RequestId) -> bool:
         if answered == self.id and answered.__class__ is self.id.__class__:

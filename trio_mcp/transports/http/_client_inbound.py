@@ -58,8 +58,8 @@ class Inbound:
       link: To ask the server while it is being answered.
       post: Sends a message that nobody waits for.
       calls: The requests of this side that are open.
-      on_unanswerable: Called when the HTTP client has no connection for an answer, so that
-          whoever waits for what the server does with it would wait for ever.
+      fail: Fails a call whose server has asked something that cannot be answered, since the
+          HTTP client has no connection for that: it would wait for ever.
 
     """
 
@@ -70,14 +70,14 @@ class Inbound:
         link: Link,
         post: Callable[[JSONRPCMessage], Awaitable[None]],
         calls: OpenRequests[HttpCall],
-        on_unanswerable: Callable[[ConnectionLost], None],
+        fail: Callable[[HttpCall, ConnectionLost], None],
     ) -> None:
         self._serving = serving
         self._connection = connection
         self._link: Link | None = link
         self._post: Callable[[JSONRPCMessage], Awaitable[None]] | None = post
         self._calls = calls
-        self._on_unanswerable: Callable[[ConnectionLost], None] | None = on_unanswerable
+        self._fail: Callable[[HttpCall, ConnectionLost], None] | None = fail
         self._open: OpenRequests[Exchange] = OpenRequests()
         # Streams whose answer is known, and whether they have been seen not to end.
         self._ending = 0
@@ -101,7 +101,7 @@ class Inbound:
         """Cancel what is being answered, and let go of the link, so that it is freed at once."""
         for exchange in self._open.drain():
             exchange.cancel("the connection was closed")
-        self._link = self._post = self._on_unanswerable = self.nursery = None
+        self._link = self._post = self._fail = self.nursery = None
 
     def hear_out(self, body: Body, splitter: EventSplitter) -> None:
         """Read what comes behind an answer, for a moment, while the caller goes on."""
@@ -145,17 +145,23 @@ class Inbound:
         """Drop an answer that came where it does not belong."""
         logger.debug("An answer to no open request was dropped: id %r", request_id)
 
-    async def take(self, frame: Frame) -> None:
-        """Take anything but the answer that its stream is for."""
+    async def take(self, frame: Frame, call: HttpCall | None = None) -> None:
+        """Take anything but the answer that its stream is for.
+
+        Args:
+          frame: What came.
+          call: What the stream is for; None for that of the session.
+
+        """
         if isinstance(frame, JSONRPCRequest):
-            await self._take_request(frame)
+            await self._take_request(frame, call)
         elif isinstance(frame, JSONRPCNotification):
             self._take_notification(frame)
         elif isinstance(frame, Malformed):
             await self._take_malformed(frame)
         elif isinstance(frame, Batch):
             for each in frame.messages if self.has_batching else ():
-                await self.take(each)
+                await self.take(each, call)
         elif isinstance(frame, JSONRPCResponse) or frame.id is not None:
             self.stray_answer(frame.id)
         else:
@@ -216,7 +222,7 @@ class Inbound:
             self.pump.put(callback)
         await trio.lowlevel.checkpoint()
 
-    async def _take_request(self, request: JSONRPCRequest) -> None:
+    async def _take_request(self, request: JSONRPCRequest, call: HttpCall | None) -> None:
         assert self._link is not None
         exchange = Exchange(
             request.id,
@@ -231,10 +237,10 @@ class Inbound:
         elif not self._open.open(request.id, exchange):
             self._refuse(request.id, duplicate_id(request.id).error)
         else:
-            self._accept(exchange)
+            self._accept(exchange, call)
         await trio.lowlevel.checkpoint()
 
-    def _accept(self, exchange: Exchange) -> None:
+    def _accept(self, exchange: Exchange, call: HttpCall | None) -> None:
         try:
             accepted = self._serving.accept(exchange)
         except Exception as exc:  # noqa: BLE001 - the border that answers for it
@@ -242,19 +248,22 @@ class Inbound:
             self._refuse(exchange.id, error_for(exc, exchange))
             return
         if accepted:
-            self._start(self._serve, exchange)
+            self._start(self._serve, exchange, call)
         else:
             self._open.close(exchange.id)
 
     def _refuse(self, request_id: RequestId, error: ErrorData) -> None:
         self._start(self._send, JSONRPCError(id=request_id, error=error))
 
-    def _start(self, job: Callable[..., Awaitable[None]], subject: object) -> None:
+    def _start(
+        self, job: Callable[..., Awaitable[None]], subject: object, call: HttpCall | None = None
+    ) -> None:
         assert self.nursery is not None
         name = getattr(subject, "method", "answer")
-        self.nursery.start_soon(job, subject, name=f"{name} #{getattr(subject, 'id', None)}")
+        name = f"{name} #{getattr(subject, 'id', None)}"
+        self.nursery.start_soon(job, subject, call, name=name)
 
-    async def _serve(self, exchange: Exchange) -> None:
+    async def _serve(self, exchange: Exchange, call: HttpCall | None) -> None:
         message: JSONRPCResponse | JSONRPCError | None = None
         try:
             with exchange.scope:
@@ -264,20 +273,20 @@ class Inbound:
         self._open.close(exchange.id)
         if message is not None and not exchange.closed:
             exchange.close()
-            await self._send(message)
+            await self._send(message, call)
 
-    async def _send(self, message: JSONRPCMessage) -> None:
+    async def _send(self, message: JSONRPCMessage, call: HttpCall | None = None) -> None:
         assert self._post is not None
         try:
             await self._post(message)
         except ConnectionLost as exc:
             logger.warning("An answer did not reach the server: %s", exc)
-            if is_for_want_of_connections(exc) and self._on_unanswerable is not None:
-                self._on_unanswerable(exc)
+            if call is not None and self._fail is not None and is_for_want_of_connections(exc):
+                self._fail(call, exc.again())
         except (TypeError, ValueError) as exc:
             logger.error("An answer could not be written: %s", exc)
             assert isinstance(message, JSONRPCResponse)
             error = ErrorData(code=INTERNAL_ERROR, message=INTERNAL_ERROR_TEXT)
-            await self._send(JSONRPCError(id=message.id, error=error))
+            await self._send(JSONRPCError(id=message.id, error=error), call)
         except Exception:  # noqa: BLE001 - such as of an `httpx.Auth`; it ends nothing else
             logger.exception("An answer did not reach the server")

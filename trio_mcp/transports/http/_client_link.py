@@ -89,7 +89,7 @@ class HttpLink(Link):
         self._calls: OpenRequests[HttpCall] = OpenRequests()
         self._scopes: dict[RequestId, trio.CancelScope] = {}
         self._inbound = Inbound(
-            serving, self._connection, self, self.post, self._calls, self._fail_calls
+            serving, self._connection, self, self.post, self._calls, self._fail_call
         )
         self._session = HttpSession(
             endpoint, self._inbound, self._initialize_again, max_event_size
@@ -337,11 +337,11 @@ class HttpLink(Link):
         assert self._lost is not None
         return self._lost
 
-    def _fail_calls(self, why: ConnectionLost) -> None:
-        """Fail the calls that are open: one of them waits for what cannot be said."""
-        for call in self._calls:
+    def _fail_call(self, call: HttpCall, why: ConnectionLost) -> None:
+        scope = self._scopes.get(call.id)
+        if scope is not None:
             call.lost = why
-            self._scopes[call.id].cancel(reason=why.message)
+            scope.cancel(reason=why.message)
 
     def break_off(self, lost: ConnectionLost) -> None:
         """See `Link.break_off`."""

@@ -70,19 +70,22 @@ class Endpoint:
           ConnectionLost: if there is no response, or it leads elsewhere.
 
         """
-        url = self.url
+        url = moved_to = self.url
         for _ in range(MAX_REDIRECTS):
             response = await self._send(method, url, headers, content)
             status = response.status_code
             location = response.headers.get("location")
             if not 300 <= status < 400 or not location:
+                # What is posted goes there from now on; other methods may be served elsewhere.
+                if method == "POST" and moved_to != self.url:
+                    logger.debug("%s has moved to %s", shown(self.url), shown(moved_to))
+                    self.url = moved_to
                 return response
             await Body(response, f"{method} {shown(url)}").leave()
-            url = _redirected(url, status, location)
-            # What is posted goes there from now on; other methods may be served elsewhere.
-            if status in _PERMANENT and method == "POST":
-                logger.debug("%s has moved to %s", shown(self.url), shown(url))
-                self.url = url
+            target = _redirected(url, status, location)
+            if status in _PERMANENT and moved_to == url:
+                moved_to = target
+            url = target
         raise ConnectionLost(f"{shown(self.url)} redirects without end")
 
     async def _send(
