@@ -8,6 +8,7 @@ import dataclasses
 import datetime as dt
 import json
 import re
+import sys
 from decimal import Decimal
 from typing import Annotated, Any, Generic, NamedTuple, Optional, TypedDict, TypeVar, Union
 
@@ -243,6 +244,18 @@ def test_a_pattern_with_flags_is_matched_with_them() -> None:
 def test_a_validator_that_pydantic_cannot_run_is_refused(hint: Any) -> None:
     with pytest.raises(HintError, match="pydantic cannot read it"):
         Walker(Scope({})).shape(hint)
+
+
+def test_without_pydantic_its_validators_are_refused_and_others_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    with pytest.raises(HintError, match="for pydantic, which is not installed"):
+        Walker(Scope({})).shape(Annotated[str, Marker()])
+    assert structure(Slug, "a") == Slug("a")
+    assert type(structure(Slug, "a")) is Slug
+    with pytest.raises(Mismatch, match="for which str.islower is true"):
+        structure(annotated_types.LowerCase[str], "A")
 
 
 def test_a_validator_that_nothing_here_runs_is_refused() -> None:

@@ -1,14 +1,15 @@
 """Hints that pydantic has to read: its validators in ``Annotated``, its dataclasses, its types.
 
-Nothing is imported: what pydantic has made is there only where it has been loaded. A validator
-that runs after everything else gets what the hint without it makes. Any other one may take the
-place of that, so pydantic reads the whole ``Annotated`` then.
+Pydantic is no dependency: it is asked for where a hint is made for it, and a hint that needs it
+is refused where it is not installed. A validator that runs after everything else gets what the
+hint without it makes. Any other one may take the place of that, so pydantic reads the whole
+``Annotated`` then.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import sys
+import importlib
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import attrs
@@ -44,10 +45,11 @@ _SETTINGS: Final = (
 
 def is_adapted_class(cls: Any) -> bool:
     """Tell whether a class says by itself, or by pydantic's means, how pydantic reads it."""
-    if not isinstance(cls, type) or is_pydantic_model(cls) or "pydantic" not in sys.modules:
+    if not isinstance(cls, type) or is_pydantic_model(cls):
         return False
     if hasattr(cls, _READS) or hasattr(cls, "__pydantic_config__"):
-        return True
+        # Where pydantic is not installed, nobody reads it so, and it is what it is besides.
+        return _find_pydantic() is not None
     return dataclasses.is_dataclass(cls) and (
         hasattr(cls, "__pydantic_validator__")
         or any(_is_of_pydantic(each.default) for each in dataclasses.fields(cls))
@@ -186,10 +188,17 @@ def adapted_shape(walker: Walker, hint: Any, name: str = "") -> Shape:
     return Shape(absorbed, types, _reader(adapter, name), _writer(adapter, name))
 
 
+def _find_pydantic() -> Any:
+    try:
+        return importlib.import_module("pydantic")
+    except ImportError:
+        return None
+
+
 def _adapter_of(hint: Any, told: Any) -> Any:
-    pydantic: Any = sys.modules.get("pydantic")
+    pydantic = _find_pydantic()
     if pydantic is None:
-        raise HintError(told, "its validators are of pydantic, which is not there")
+        raise HintError(told, "its validators are for pydantic, which is not installed")
     try:
         return pydantic.TypeAdapter(hint)
     except Exception as exc:
