@@ -11,8 +11,8 @@ from trio_mcp.cli._mistakes import UsageMistake
 from trio_mcp.cli._target import Url
 from trio_mcp.cli._wire import WireChannel
 from trio_mcp.client import Client
-from trio_mcp.client._client_life import OLDER_ROAD_STATUSES
-from trio_mcp.errors import ConnectionLost
+from trio_mcp.client._client_life import may_be_of_older_road
+from trio_mcp.errors import ConnectionLost, MCPError
 from trio_mcp.transports import stdio_client
 from trio_mcp.types import Implementation
 
@@ -40,20 +40,24 @@ async def open_client(
       MCPError: if the server cannot be started or reached, or no revision agreed on.
 
     """
-    *others, last = _transports(target, options, printer)
-    for transport in others:
-        # As `Client` does with a URL, whose transports it opens itself.
+    # As `Client` does with a URL, whose transports it opens itself.
+    why: MCPError | None = None
+    for transport in _transports(target, options, printer):
         opened = False
         try:
             async with _client(transport, options, printer) as client:
                 opened = True
                 yield client
                 return
-        except ConnectionLost as exc:
-            if opened or exc.status not in OLDER_ROAD_STATUSES:
+        except MCPError as exc:
+            if opened or (why is not None and not isinstance(exc, ConnectionLost)):
                 raise
-    async with _client(last, options, printer) as client:
-        yield client
+            # What the first one met says more than what the last resort did.
+            why = why or exc
+            if not may_be_of_older_road(exc):
+                break
+    assert why is not None
+    raise why
 
 
 def _client(

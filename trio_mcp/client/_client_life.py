@@ -157,7 +157,7 @@ class LivingClient:
                     raise
                 # What the first attempt met says more than what the last resort did.
                 why = why or exc
-                if not _may_be_of_older_road(exc):
+                if not may_be_of_older_road(exc):
                     break
             if is_open:
                 return
@@ -288,7 +288,7 @@ class LivingClient:
         return self.session.instructions
 
 
-def _may_be_of_older_road(error: MCPError) -> bool:
+def may_be_of_older_road(error: MCPError) -> bool:
     """Whether `initialize` was answered as by a server of HTTP+SSE (versioning, HTTP).
 
     That is by the status, whatever else the response says, unless it is what modern servers say.
