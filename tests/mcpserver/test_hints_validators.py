@@ -254,7 +254,7 @@ def test_without_pydantic_its_validators_are_refused_and_others_run(
         Walker(Scope({})).shape(Annotated[str, Marker()])
     assert structure(Slug, "a") == Slug("a")
     assert type(structure(Slug, "a")) is Slug
-    with pytest.raises(Mismatch, match="for which str.islower is true"):
+    with pytest.raises(Mismatch, match=r"for which str\.islower is true"):
         structure(annotated_types.LowerCase[str], "A")
 
 
@@ -298,6 +298,13 @@ def test_what_pydantic_has_made_is_written(value: Any, written: Any) -> None:
     shape = Walker(Scope({}), is_result=True).shape(type(value))
     assert shape.unstructure is not None
     assert shape.unstructure(value) == written
+
+
+def test_a_result_of_another_type_than_pydantic_has_made_is_left_to_the_schema() -> None:
+    shape = Walker(Scope({}), is_result=True).shape(pydantic.AnyUrl)
+    assert shape.unstructure is not None
+    assert shape.unstructure("nowhere") == "nowhere"
+    assert shape.unstructure(5) == 5
 
 
 def test_a_dict_in_place_of_a_dataclass_is_held_to_its_rules() -> None:
