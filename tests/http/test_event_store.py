@@ -82,12 +82,58 @@ async def test_the_size_of_all_messages_is_bounded():
         await fill(store, f"stream {number}", 3, "x" * 10_000)
     assert store._size <= 100_000
     assert len(store) == 9
-    assert store._size == sum(each.size for each in store._streams.values())
-    assert len(store._by_key) == len(store._streams)
-    # A stream that is too large for it alone keeps what was written last.
-    ids = await fill(store, "large", 1, "x" * 200_000)
-    assert len(store) == 1
-    assert await replay(store, ids[0]) == ("large", [])
+    assert store._size == sum(each.size for each in store._by_key.values())
+    assert store._size == sum(each.size for each in store._sessions.values())
+
+
+async def test_one_stream_keeps_what_was_written_last_within_the_bound():
+    store = InMemoryEventStore(max_bytes=100_000)
+    ids = await fill(store, "a", 20, "x" * 10_000)
+    assert store._size <= 100_000
+    assert len(store) == 9
+    assert await replay(store, ids[9]) == (None, [])
+    assert (await replay(store, ids[10]))[1] == [(ids[n], n) for n in range(11, 20)]
+
+
+async def test_a_message_that_is_too_large_is_not_kept_and_pushes_out_nobody():
+    store = InMemoryEventStore(max_bytes=100_000)
+    others = await fill(store, "a/1", 2, "x" * 10_000)
+    before, large = await fill(store, "b/1", 1), await fill(store, "b/1", 1, "x" * 200_000)
+    after = await store.store_event("b/1", note(7))
+    assert (await replay(store, others[0]))[1] == [(others[1], 1)]
+    # The stream is not resumed over the gap, and goes on behind it.
+    assert await replay(store, before[0]) == (None, [])
+    assert await replay(store, large[0]) == ("b/1", [(after, 7)])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "size"), [({"max_streams": 50}, 10), ({"max_bytes": 100_000}, 5_000)]
+)
+async def test_a_session_that_takes_much_pushes_out_its_own(bounds, size):
+    store = InMemoryEventStore(**bounds)
+    kept = {f"{name}/1": await fill(store, f"{name}/1", 2) for name in ("a", "b")}
+    for number in range(300):
+        last = await fill(store, f"greedy/{number}", 1, "x" * size)
+    for stream, ids in kept.items():
+        assert await replay(store, ids[0]) == (stream, [(ids[1], 1)])
+    assert (await replay(store, last[0]))[0] == "greedy/299"
+    assert len(store) < 60
+
+
+@pytest.mark.case("C043")
+async def test_nothing_is_kept_of_a_session_that_has_ended():
+    store = InMemoryEventStore()
+    ids = {stream: await fill(store, stream, 3) for stream in ("a/1", "a/2", "b/1", "ab/1")}
+    await store.end_session("a")
+    await store.end_session("unknown")
+    for stream, given in ids.items():
+        found, missed = await replay(store, given[0])
+        assert (found, len(missed)) == ((None, 0) if stream[:2] == "a/" else (stream, 2))
+    for each in ("b", "ab"):
+        await store.end_session(each)
+    assert len(store) == store._size == 0
+    assert not store._by_key
+    assert not store._sessions
 
 
 @pytest.mark.parametrize("option", ["max_events_per_stream", "max_streams", "max_bytes"])

@@ -653,3 +653,13 @@ async def test_discovery_says_what_every_request_may_rely_on():
     result = answer.json()["result"]
     assert result["supportedVersions"] == [LATEST]
     assert result["_meta"][SERVER_INFO]["name"] == "tests"
+
+
+async def test_listening_in_json_mode_needs_a_client_that_takes_streams():
+    app = HttpApp(make_server(), HttpOptions(json_response=True))
+    async with open_app(app) as client:
+        headers = {"accept": "application/json"}
+        answer = client.ask("subscriptions/listen", FILTER, headers=headers)
+        await answer.wait_complete()
+        assert answer.status == 406
+        assert "text/event-stream" in answer.json()["error"]["message"]

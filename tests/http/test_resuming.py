@@ -10,6 +10,7 @@ import trio
 import trio.testing
 
 from trio_mcp import Context, MCPServer, Server
+from trio_mcp.errors import ConnectionLost
 from trio_mcp.transports.http._app import HttpApp
 from trio_mcp.transports.http._event_store import EventStore, InMemoryEventStore
 from trio_mcp.transports.http._options import HttpOptions
@@ -205,6 +206,166 @@ async def test_without_a_store_an_event_id_is_ignored():
         await stream.wait_started()
         assert stream.status == 200
         assert numbers(await older.call("polling", None, TOKEN).messages()) == [1, 2, 3, "answer"]
+
+
+@pytest.mark.case("C043")
+async def test_the_store_is_told_that_a_session_has_ended():
+    store = InMemoryEventStore()
+    async with open_session(make_app(store, session_idle_timeout=100)) as older:
+        other = OlderClient(older.client)
+        await other.initialize()
+        for client in (older, other):
+            await client.call("steps", {"count": 1}, TOKEN).wait_complete()
+        kept = len(store)
+        running = older.call("steps", {"count": 1000}, TOKEN)
+        await trio.sleep(10)
+        await older.delete().wait_complete()
+        await running.wait_complete()
+        await trio.testing.wait_all_tasks_blocked()
+        assert 0 < len(store) <= kept / 2
+        await trio.sleep(101)
+        assert len(store) == 0
+
+
+@pytest.mark.case("C043")
+async def test_a_store_of_ones_own_need_not_know_of_sessions():
+    class Plain(EventStore):
+        async def store_event(self, stream_id, message):
+            await trio.lowlevel.checkpoint()
+            return f"{stream_id}-{id(message)}"
+
+        async def replay_events_after(self, last_event_id, send_callback):
+            await trio.lowlevel.checkpoint()
+
+    async with open_session(make_app(Plain())) as older:
+        await older.call("steps", {"count": 1}, TOKEN).wait_complete()
+        assert (await older.delete().wait_complete()).status == 200
+        await trio.testing.wait_all_tasks_blocked()
+
+
+async def test_a_store_that_cannot_forget_is_told_of_and_costs_nothing(caplog):
+    class Stubborn(InMemoryEventStore):
+        async def end_session(self, session_id):
+            raise OSError("the disk is full")
+
+    async with open_session(make_app(Stubborn())) as older:
+        assert (await older.delete().wait_complete()).status == 200
+        await trio.testing.wait_all_tasks_blocked()
+    assert "could not be told of a session's end: the disk is full" in caplog.text
+
+
+class HangingStore(InMemoryEventStore):
+    hangs = False
+
+    async def store_event(self, stream_id, message):
+        if self.hangs:
+            await trio.sleep_forever()
+        return await super().store_event(stream_id, message)
+
+    async def replay_events_after(self, last_event_id, send_callback):
+        if self.hangs:
+            await trio.sleep_forever()
+        return await super().replay_events_after(last_event_id, send_callback)
+
+
+async def test_a_store_that_hangs_holds_nothing_for_ever(caplog):
+    store = HangingStore()
+    async with open_session(make_app(store)) as older:
+        stream = older.call("steps", {"count": 2}, TOKEN)
+        first = await stream.next_event()
+        store.hangs = True
+        began = trio.current_time()
+        assert numbers(await stream.messages())[-1] == "answer"
+        answer = await older.get(last_event_id=first.id).wait_complete()
+        assert answer.status == 503
+        assert trio.current_time() - began < 100
+    assert "took more than 15 s" in caplog.text
+
+
+async def test_a_handler_does_not_begin_in_a_session_that_ended_meanwhile():
+    class Slow(InMemoryEventStore):
+        async def store_event(self, stream_id, message):
+            await trio.sleep(1)
+            return await super().store_event(stream_id, message)
+
+    begun = []
+    mcp = MCPServer("tests")
+    mcp.add_tool(lambda: begun.append(trio.current_time()), name="begin")
+    app = HttpApp(mcp, HttpOptions(event_store=Slow()))
+    async with open_session(app) as older:
+        answer = older.call("begin")
+        await trio.sleep(0.5)
+        await older.delete().wait_complete()
+        await answer.wait_complete()
+        assert answer.status == 404
+        await trio.sleep(5)
+    assert begun == []
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
+async def test_in_json_mode_answers_are_json_although_there_is_a_store(revision):
+    store = InMemoryEventStore()
+    async with open_session(make_app(store, json_response=True), revision) as older:
+        params = {"name": "polling", "arguments": {}, "_meta": TOKEN}
+        answer = await older.ask("tools/call", params, accept="application/json").wait_complete()
+        assert answer.json()["result"]["content"][0]["text"] == "done"
+        assert len(store) == 0
+        # What belongs to no request still has a stream, and that one can be resumed.
+        await older.call("aside").wait_complete()
+        stream = older.get()
+        if revision == "2025-11-25":
+            assert (await stream.next_event()).id
+
+
+async def test_what_is_told_meanwhile_reaches_a_client_that_asks_anew():
+    app = make_app()
+    async with open_session(app, "2025-06-18") as older:
+        stream = older.get()
+        await stream.wait_started()
+        stream.leave()
+        await stream.wait_complete()
+        # It was told no id yet, so it has none to resume from.
+        app.session_manager._server.add_tool(lambda: "x", name="new")
+        again = older.get()
+        told = await again.next_event()
+        assert b"tools/list_changed" in told.data
+        assert told.id
+
+
+@pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")
+async def test_who_was_told_no_id_cannot_come_back_to_be_asked():
+    failed = []
+
+    async def handler(ctx, params):
+        await trio.sleep(1)
+        try:
+            await ctx.session.list_roots()
+        except ConnectionLost:
+            failed.append(trio.current_time())
+        return CallToolResult(content=[])
+
+    options = HttpOptions(event_store=InMemoryEventStore())
+    app = HttpApp(Server("asking", on_call_tool=handler), options)
+    async with open_session(app, "2025-06-18", {"roots": {}}) as older:
+        answer = older.call("x")
+        await trio.testing.wait_all_tasks_blocked()
+        answer.leave()
+        await trio.sleep(2)
+    assert failed == [1]
+
+
+async def test_answers_of_a_batch_keep_their_ids_when_it_becomes_a_stream():
+    async with open_session(make_app(), "2025-03-26") as older:
+        params = {"name": "steps", "arguments": {"count": 1}, "_meta": TOKEN}
+        ask = older.request("tools/call", params)
+        stream = older.post([older.request("ping"), older.request("ping"), ask])
+        events = [event async for event in events_of(stream)]
+        assert len({each.id for each in events if each.id}) == 4
+
+
+async def events_of(stream):
+    while (event := await stream.next_event()) is not None:
+        yield event
 
 
 class BrokenStore(EventStore):

@@ -16,7 +16,8 @@ from trio_mcp.errors import ConnectionLost, MCPError
 from trio_mcp.transports.http._app import HttpApp
 from trio_mcp.transports.http._asgi import PRINCIPAL
 from trio_mcp.transports.http._event_store import InMemoryEventStore
-from trio_mcp.transports.http._options import HttpOptions
+from trio_mcp.transports.http._left_alone import GRACE_SECONDS, MAX_LEFT
+from trio_mcp.transports.http._options import HttpOptions, TransportSecuritySettings
 from trio_mcp.types import CallToolResult
 
 from ._asgi import AsgiClient, OlderClient, open_app, open_session
@@ -120,7 +121,33 @@ async def test_an_unknown_session_is_404_and_none_is_400():
                 await answer.wait_complete()
                 assert answer.status == status
                 assert answer.json()["error"]["code"] == -32600
-                assert answer.json().get("id", "a") == "a"
+                # It answers no request: whoever matched ids would take it for the answer.
+                assert answer.json()["id"] is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({"accept": "text/html"}, 406), ({"content-type": "x/y"}, 415), ({"host": "evil"}, 421)],
+)
+async def test_refusals_name_no_request_in_the_way_of_the_era(headers, status):
+    security = TransportSecuritySettings(allowed_hosts=["127.0.0.1:*"])
+    async with open_session(make_app(HttpOptions(transport_security=security))) as older:
+        answer = await older.ask("ping", **headers).wait_complete()
+        assert answer.status == status
+        assert answer.json()["id"] is None
+        answer = await older.client.ask("tools/list", headers=headers).wait_complete()
+        assert answer.status == status
+        assert "id" not in answer.json()
+
+
+async def test_a_handshake_that_finds_no_place_is_not_answered_in_its_name():
+    async with open_app(make_app(HttpOptions(max_sessions=1))) as client:
+        held = OlderClient(client)
+        await held.initialize()
+        await held.ask("ping").wait_complete()
+        refused = await OlderClient(client).initialize()
+        assert refused.status == 503
+        assert refused.json()["id"] is None
 
 
 @pytest.mark.req("R-569")
@@ -400,6 +427,30 @@ async def test_a_batch_with_progress_is_one_stream_with_all_answers():
         assert len(messages) == 5
 
 
+async def test_a_repeated_id_in_a_batch_costs_no_other_answer():
+    async with open_session(make_app(), "2025-03-26") as older:
+        slow = {"name": "wait", "arguments": {"seconds": 1}}
+        batch = [older.request("tools/call", slow, 5), older.request("ping", None, 5)]
+        first, second = (await older.post(batch).wait_complete()).json()
+        assert first["error"]["code"] == -32600
+        assert text_of(second) == "waited"
+        assert first["id"] == second["id"] == 5
+
+
+async def test_a_batch_may_cancel_what_it_asked_for_before():
+    async with open_session(make_app(), "2025-03-26") as older:
+        call = {"name": "wait", "arguments": {"seconds": 100}}
+        notice = {"method": "notifications/cancelled", "params": {"requestId": 5}}
+        batch = [
+            older.request("tools/call", call, 5),
+            older.request("ping", None, 6),
+            {"jsonrpc": "2.0", **notice},
+        ]
+        (answer,) = (await older.post(batch).wait_complete()).json()
+        assert answer["id"] == 6
+        assert trio.current_time() == 0
+
+
 async def test_a_batch_of_notifications_is_accepted():
     async with open_session(make_app(), "2025-03-26") as older:
         note = {"jsonrpc": "2.0", "method": "notifications/x"}
@@ -626,6 +677,27 @@ async def test_a_new_stream_takes_over_from_the_one_before():
         assert await first.messages() == []
 
 
+async def test_a_stream_that_is_taken_over_ends_in_good_order():
+    app = make_app()
+    async with open_session(app) as older:
+        session = next(iter(sessions_of(app)._by_id.values()))
+        first = older.get()
+        await first.wait_started()
+        # What the first one has not written yet goes out on the second.
+        older.client.hold_reading = trio.Event()
+        for number in range(3):
+            await session.connection.link.notify("notifications/x", {"n": number})
+            await trio.testing.wait_all_tasks_blocked()
+        second = older.get()
+        await trio.testing.wait_all_tasks_blocked()
+        older.client.hold_reading.set()
+        await first.wait_complete()
+        assert first.complete
+        told = [(await first.next_message())["params"]["n"]]
+        told += [(await second.next_message())["params"]["n"] for _ in range(2)]
+        assert told == [0, 1, 2]
+
+
 async def test_what_is_told_before_there_is_a_stream_waits_for_it_within_bounds():
     app = make_app()
     async with open_session(app) as older:
@@ -768,6 +840,36 @@ async def test_without_sessions_a_client_that_goes_has_not_cancelled():
         assert done == [5]
         assert answer.returned
         assert not run_of(app).serving.connections
+
+
+async def test_without_sessions_handlers_do_not_run_on_for_ever():
+    reasons = []
+
+    async def forever(ctx: Context) -> str:
+        try:
+            await trio.sleep_forever()
+        finally:
+            reasons.append((trio.current_time(), ctx.cancel_reason))
+        return ""
+
+    app = stateless(forever=forever)
+    async with open_app(app) as client:
+        for number in range(MAX_LEFT + 2):
+            answer = OlderClient(client).call("forever")
+            await trio.testing.wait_all_tasks_blocked()
+            answer.leave()
+            await trio.testing.wait_all_tasks_blocked()
+            # The ones that were left first make room.
+            assert len(reasons) == max(0, number - MAX_LEFT + 1)
+        stays = OlderClient(client).call("forever")
+        await trio.sleep(GRACE_SECONDS + 1)
+        assert len(reasons) == MAX_LEFT + 2
+        assert {when for when, _ in reasons} == {0, GRACE_SECONDS}
+        assert {why for _, why in reasons} == {
+            "its client has gone, and could not fetch an answer"
+        }
+        assert not stays.returned
+        assert len(run_of(app).older._left) == 0
 
 
 @pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")

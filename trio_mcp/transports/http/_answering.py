@@ -13,6 +13,7 @@ from trio_mcp._rpc._answer import INTERNAL_ERROR_TEXT
 from trio_mcp.types import INTERNAL_ERROR, ErrorData
 
 from ._refusal import Refusal
+from ._rules import is_modern
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
@@ -46,12 +47,17 @@ async def answer_request(
                 refusal.status,
                 refusal.error.message,
             )
-            await response.refuse(refusal)
+            await response.refuse(refusal, null_id=_wants_null(request))
     except Exception:
         logger.exception("%s failed", request.name)
         if not response.started:
             error = ErrorData(code=INTERNAL_ERROR, message=INTERNAL_ERROR_TEXT)
-            await response.refuse(Refusal(500, error))
+            await response.refuse(Refusal(500, error), null_id=_wants_null(request))
+
+
+def _wants_null(request: HttpRequest) -> bool:
+    # As JSON-RPC has it, without which older clients read no error. The modern era leaves it out.
+    return not is_modern(request.headers, None)
 
 
 @attrs.define(eq=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 import attrs
 import trio
 
-from trio_mcp._codec import dump_message
+from trio_mcp._codec import dumps, message_to_json
 from trio_mcp.types import JSONRPCError
 
 from ._asgi_request import EXTENSION
@@ -200,7 +200,16 @@ class HttpResponse:
             logger.debug("The client has gone: %r", exc)
             self.gone = True
 
-    async def refuse(self, refusal: Refusal) -> None:
-        """Send a refusal, as an error of JSON-RPC."""
-        body = dump_message(JSONRPCError(id=refusal.request_id, error=refusal.error))
-        await self.send_whole(refusal.status, body, refusal.headers)
+    async def refuse(self, refusal: Refusal, *, null_id: bool = False) -> None:
+        """Send a refusal, as an error of JSON-RPC.
+
+        Args:
+          refusal: Why, and with which status.
+          null_id: Whether the id is null where it answers no request that could be read; it is
+            left out otherwise.
+
+        """
+        error = message_to_json(JSONRPCError(id=refusal.request_id, error=refusal.error))
+        if null_id and refusal.request_id is None:
+            error = {"jsonrpc": "2.0", "id": None, **error}
+        await self.send_whole(refusal.status, dumps(error), refusal.headers)

@@ -15,6 +15,8 @@ import trio
 from trio_mcp._checks import check_whole
 from trio_mcp._codec import dump_message, parse_frame
 
+from ._ranking import Ranking
+
 if TYPE_CHECKING:
     from trio_mcp.types import JSONRPCMessage
 
@@ -41,6 +43,10 @@ class EventStore(ABC):
     can read that. One store may serve several servers.
 
     Streams are resumed in sessions of the older era alone (2025-03-26 to 2025-11-25).
+
+    A session has many streams, and what it may take of the store should be bounded, so that no
+    client pushes out what others may want to resume: the id of a stream begins with that of its
+    session, and a slash.
     """
 
     def open(self) -> AbstractAsyncContextManager[None]:
@@ -55,8 +61,12 @@ class EventStore(ABC):
     async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
         """Keep a message as the next event of a stream, and return the event's id.
 
+        Nothing else is sent in the session meanwhile. So it is cancelled if it takes more than
+        15 seconds, and the message is sent without an id.
+
         Args:
-          stream_id: Names the stream: unique, and secret as the id of a session is.
+          stream_id: Names the stream: unique, and secret as the id of a session is, with which
+              it begins: ``SESSION/…``.
           message: What is sent; None for an event that does no more than to tell its id, so
               that there is one to resume after. It is not replayed.
 
@@ -84,6 +94,25 @@ class EventStore(ABC):
 
         """
 
+    async def end_session(self, session_id: str) -> None:  # noqa: ARG002 - for those who override
+        """Forget the streams of a session that has ended; does nothing unless it is overridden.
+
+        Called when its client has ended a session, or was gone for too long: nobody will ask
+        for its streams again, so what its client was answered need not be kept any longer. Not
+        called when the server stops.
+
+        Args:
+          session_id: A secret. The ids of its streams begin with it, and a slash.
+
+        Raises:
+          Exception: is logged.
+
+        Cancellation:
+          Some may have been forgotten. It is cancelled if it takes more than 15 seconds.
+
+        """
+        await trio.lowlevel.checkpoint()
+
 
 class SharedEventStore(EventStore):
     """An event store of several processes: a client may come back to any of them.
@@ -98,7 +127,7 @@ class SharedEventStore(EventStore):
 
     @abstractmethod
     async def end_session(self, session_id: str) -> None:
-        """Know that a session has ended: nobody goes on with its streams.
+        """Forget the streams of a session, and know that it has ended: see `has_ended`.
 
         Args:
           session_id: A secret.
@@ -111,9 +140,19 @@ class SharedEventStore(EventStore):
 
 
 @attrs.define(eq=False)
+class _KeptSession:
+    id: str
+    streams: OrderedDict[StreamId, _KeptStream] = attrs.Factory(OrderedDict[str, Any])
+    """Those written longest ago first."""
+
+    size: int = 0
+
+
+@attrs.define(eq=False)
 class _KeptStream:
     id: StreamId
     key: int
+    session: _KeptSession
     first: int = 1
     """The number of the oldest event that is kept."""
     events: deque[bytes | None] = attrs.Factory(deque[Any])
@@ -121,12 +160,15 @@ class _KeptStream:
 
 
 class InMemoryEventStore(EventStore):
-    """Keeps events in this process, within bounds: the streams used longest ago are forgotten.
+    """Keeps events in this process, within bounds.
+
+    Where something has to be forgotten, it is of the session that takes the most, the stream
+    that it used longest ago: no client pushes out what others want to resume.
 
     Args:
       max_events_per_stream: More push out the oldest of their stream.
-      max_streams: More push out the stream that was written longest ago.
-      max_bytes: Of all messages together, likewise.
+      max_streams: More push out one of the session that has the most.
+      max_bytes: Of all messages together, likewise. A message that is larger is not kept.
 
     """
 
@@ -143,46 +185,89 @@ class InMemoryEventStore(EventStore):
         self._max_events_per_stream = max_events_per_stream
         self._max_streams = max_streams
         self._max_bytes = max_bytes
-        self._streams: OrderedDict[StreamId, _KeptStream] = OrderedDict()
+        self._sessions: dict[str, _KeptSession] = {}
         self._by_key: dict[int, _KeptStream] = {}
+        self._by_count: Ranking[_KeptSession] = Ranking()
+        self._by_size: Ranking[_KeptSession] = Ranking()
         self._last_key = 0
         self._size = 0
 
     def __len__(self) -> int:
         """Count the events that are kept."""
-        return sum(len(each.events) for each in self._streams.values())
+        return sum(len(each.events) for each in self._by_key.values())
 
     async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
         """See `EventStore.store_event`."""
         await trio.lowlevel.checkpoint()
-        stream = self._streams.get(stream_id)
-        if stream is None:
-            self._last_key += 1
-            stream = _KeptStream(stream_id, self._last_key)
-            self._streams[stream_id] = self._by_key[stream.key] = stream
-        self._streams.move_to_end(stream_id)
         data = None if message is None else dump_message(message)
+        stream = self._stream(stream_id)
         stream.events.append(data)
         self._count(stream, data, +1)
+        number = stream.first + len(stream.events) - 1
         if len(stream.events) > self._max_events_per_stream:
-            self._count(stream, stream.events.popleft(), -1)
-            stream.first += 1
+            self._forget_first(stream)
+        self._rank(stream.session)
         self._forget_some()
-        return f"{stream.key}-{stream.first + len(stream.events) - 1}"
+        return f"{stream.key}-{number}"
+
+    def _stream(self, stream_id: StreamId) -> _KeptStream:
+        session_id = stream_id.partition("/")[0]
+        session = self._sessions.get(session_id)
+        if session is None:
+            session = self._sessions[session_id] = _KeptSession(session_id)
+        stream = session.streams.get(stream_id)
+        if stream is None:
+            self._last_key += 1
+            stream = _KeptStream(stream_id, self._last_key, session)
+            session.streams[stream_id] = self._by_key[stream.key] = stream
+        session.streams.move_to_end(stream_id)
+        return stream
 
     def _count(self, stream: _KeptStream, data: bytes | None, sign: int) -> None:
         size = sign * (_OVERHEAD + len(data or b""))
         stream.size += size
+        stream.session.size += size
         self._size += size
 
+    def _rank(self, session: _KeptSession) -> None:
+        self._by_count.put(session, len(session.streams))
+        self._by_size.put(session, session.size)
+
+    # What is forgotten
+
     def _forget_some(self) -> None:
-        # The stream just written is the last one, and stays.
-        while len(self._streams) > 1 and (
-            self._size > self._max_bytes or len(self._streams) > self._max_streams
-        ):
-            _, stream = self._streams.popitem(last=False)
-            del self._by_key[stream.key]
-            self._size -= stream.size
+        while len(self._by_key) > self._max_streams:
+            self._forget(next(iter(self._by_count.largest().streams.values())))
+        while self._size > self._max_bytes:
+            session = self._by_size.largest()
+            stream = next(iter(session.streams.values()))
+            if len(session.streams) > 1:
+                self._forget(stream)
+            else:
+                # It may be the one just written, which goes on.
+                self._forget_first(stream)
+                self._rank(session)
+
+    def _forget_first(self, stream: _KeptStream) -> None:
+        self._count(stream, stream.events.popleft(), -1)
+        stream.first += 1
+
+    def _forget(self, stream: _KeptStream) -> None:
+        session = stream.session
+        del session.streams[stream.id], self._by_key[stream.key]
+        session.size -= stream.size
+        self._size -= stream.size
+        self._rank(session)
+        if not session.streams:
+            del self._sessions[session.id]
+
+    async def end_session(self, session_id: str) -> None:
+        """See `EventStore.end_session`."""
+        await trio.lowlevel.checkpoint()
+        session = self._sessions.get(session_id)
+        if session is not None:
+            for stream in list(session.streams.values()):
+                self._forget(stream)
 
     async def replay_events_after(
         self, last_event_id: EventId, send_callback: EventCallback

@@ -23,7 +23,14 @@ from trio_mcp.types import (
 
 from ._outgoing import Outgoing
 from ._refusal import Refusal, status_for
-from ._rules import check_frame, check_mirrored, check_modern, check_notification
+from ._rules import (
+    EVENT_STREAM,
+    check_accept,
+    check_frame,
+    check_mirrored,
+    check_modern,
+    check_notification,
+)
 from ._written import dump_answer, dump_notification
 
 if TYPE_CHECKING:
@@ -61,6 +68,9 @@ async def serve_modern(
         return await _take_notification(serving, request, response, frame)
     assert isinstance(frame, JSONRPCRequest)
     refusal = check_modern(request.headers, frame) or _check_call(serving, request, frame)
+    if refusal is None and frame.method == LISTEN:
+        # Where other answers are JSON alone, this was not asked for yet.
+        refusal = check_accept(request.headers, (EVENT_STREAM,))
     if refusal is not None:
         return refusal
     connection = serving.connect(None)

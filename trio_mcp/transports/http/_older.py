@@ -24,6 +24,7 @@ from trio_mcp.types._revisions import LATEST_HANDSHAKE, revision_for
 
 from ._event_store import SharedEventStore
 from ._following import Follower
+from ._left_alone import LeftAlone
 from ._outgoing import EVENT_STREAM_HEADERS, Outgoing
 from ._refusal import Refusal
 from ._rules import (
@@ -76,6 +77,7 @@ class OlderEra:
     _nursery: trio.Nursery
     _options: HttpOptions
     sessions: Sessions = attrs.field(init=False)
+    _left: LeftAlone = attrs.Factory(LeftAlone)
     _followed: set[Outgoing] = attrs.Factory(set[Any])
 
     def __attrs_post_init__(self) -> None:
@@ -101,7 +103,7 @@ class OlderEra:
         session = self._find(request)
         if isinstance(session, Refusal):
             # What is no message at all says more of what went wrong.
-            return refuse_malformed(frame) if isinstance(frame, Malformed) else _to(frame, session)
+            return refuse_malformed(frame) if isinstance(frame, Malformed) else session
         with self.sessions.using(session):
             return await self._post_in(session, request, response, frame)
 
@@ -110,22 +112,20 @@ class OlderEra:
         if session_id is None:
             return Refusal.of(400, f"{SESSION_HEADER} is missing, and this is no initialize")
         session = self.sessions.find(session_id, request.principal)
-        if session is None:
-            return Refusal.of(404, "There is no such session (any more): initialize a new one")
-        return session
+        return _no_session() if session is None else session
 
     async def _initialize(
         self, request: HttpRequest, response: HttpResponse, frame: JSONRPCRequest
     ) -> Refusal | None:
         if self.sessions.are_full:
-            return _to(frame, self._full())
+            return self._full()
         session = Session(self._serving, self._nursery, self._options, request.principal)
         is_open = False
         try:
             message, data = dump_answer(await self._shake_hands(session, request, frame))
             if isinstance(message, JSONRPCResponse):
                 if self.sessions.are_full:
-                    return _to(frame, self._full())
+                    return self._full()
                 is_open = True
                 session.begin()
                 self.sessions.add(session)
@@ -166,10 +166,8 @@ class OlderEra:
             refusal = _check_batch(session, frame)
             if refusal is not None:
                 return refusal
-            await self._take(session, request, response, frame.messages, is_batch=True)
-        else:
-            await self._take(session, request, response, [frame], is_batch=False)
-        return None
+            return await self._take(session, request, response, frame.messages, is_batch=True)
+        return await self._take(session, request, response, [frame], is_batch=False)
 
     async def _take(
         self,
@@ -179,28 +177,28 @@ class OlderEra:
         frames: Sequence[JSONRPCMessage | Malformed],
         *,
         is_batch: bool,
-    ) -> None:
-        requests: list[JSONRPCRequest] = []
-        faults: list[bytes] = []
-        for each in frames:
-            if isinstance(each, JSONRPCRequest):
-                requests.append(each)
-            elif not isinstance(each, Malformed):
-                session.take(each)
-            elif not fail_by_malformed(session.calls, each) and not each.is_response:
-                error = ErrorData(code=each.code, message=each.message)
-                faults.append(dump_message(JSONRPCError(id=each.id, error=error)))
+    ) -> Refusal | None:
+        requests = [each for each in frames if isinstance(each, JSONRPCRequest)]
+        faults = _faults(session, frames)
         if not requests and not faults:
+            for each in frames:
+                _take_unanswered(session, each)
             await response.send_whole(202)
-            return
+            return None
         stream = session.open_stream(requests)
         outgoing = Outgoing()
         try:
             await stream.carry(outgoing)
+            if session.lost is not None:
+                return _no_session()
             for fault in faults:
                 outgoing.put_answer(fault)
-            for each in requests:
-                await _start(session, each, request, stream, is_batch=is_batch)
+            # In their order: what a batch cancels has begun before.
+            for each in frames:
+                if isinstance(each, JSONRPCRequest):
+                    await _start(session, each, request, stream, is_batch=is_batch)
+                else:
+                    _take_unanswered(session, each)
             if not requests:
                 stream.end()
             await self._respond(
@@ -209,6 +207,7 @@ class OlderEra:
         finally:
             stream.let_go(outgoing)
             session.forget_if_ended(stream)
+        return None
 
     async def _respond(
         self,
@@ -242,6 +241,7 @@ class OlderEra:
         session = Session(
             self._serving, self._nursery, self._options, request.principal, is_stateless=True
         )
+        reason = "the request was answered"
         try:
             if not isinstance(frame, JSONRPCRequest) or frame.method != "initialize":
                 session.assume(_revision_of(request))
@@ -250,12 +250,12 @@ class OlderEra:
                 return refusal
             is_batch = isinstance(frame, Batch)
             frames = frame.messages if isinstance(frame, Batch) else (frame,)
-            await self._take(session, request, response, frames, is_batch=is_batch)
-            # A client that has gone has not cancelled what it asked for.
-            await session.wait_answered()
+            refusal = await self._take(session, request, response, frames, is_batch=is_batch)
+            if not await self._left.wait_answered(session):
+                reason = "its client has gone, and could not fetch an answer"
         finally:
-            session.end("the request was answered")
-        return None
+            session.end(reason)
+        return refusal
 
     # GET and DELETE
 
@@ -280,7 +280,7 @@ class OlderEra:
             else:
                 try:
                     stream = await session.resume(last_event_id, outgoing)
-                except ConnectionError as exc:
+                except (ConnectionError, TimeoutError) as exc:
                     logger.warning("A stream cannot be resumed now: %s", exc)
                     return Refusal.of(503, "What was sent cannot be read now", headers=RETRY_SOON)
             if stream is None:
@@ -342,11 +342,8 @@ class OlderEra:
         return await self.delete(request, response)
 
 
-def _to(frame: Frame, refusal: Refusal) -> Refusal:
-    """Address a refusal to the request that it answers."""
-    if isinstance(frame, JSONRPCRequest):
-        return attrs.evolve(refusal, request_id=frame.id)
-    return refusal
+def _no_session() -> Refusal:
+    return Refusal.of(404, "There is no such session (any more): initialize a new one")
 
 
 def _revision_of(request: HttpRequest) -> Revision:
@@ -376,6 +373,23 @@ async def _start(
         await stream.answer(*dump_answer(JSONRPCError(id=frame.id, error=error)))
         return
     await session.start(frame, request, stream)
+
+
+def _faults(session: Session, frames: Sequence[JSONRPCMessage | Malformed]) -> list[bytes]:
+    """Answer what is no message, unless it is a bad answer, which its question hears of."""
+    faults: list[bytes] = []
+    for each in frames:
+        if not isinstance(each, Malformed) or fail_by_malformed(session.calls, each):
+            continue
+        if not each.is_response:
+            error = ErrorData(code=each.code, message=each.message)
+            faults.append(dump_message(JSONRPCError(id=each.id, error=error)))
+    return faults
+
+
+def _take_unanswered(session: Session, frame: JSONRPCMessage | Malformed) -> None:
+    if not isinstance(frame, (JSONRPCRequest, Malformed)):
+        session.take(frame)
 
 
 def _last_id(requests: list[JSONRPCRequest]) -> RequestId | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
@@ -48,11 +48,10 @@ class Outgoing:
     is_stream: bool = False
     ended: bool = False
     gone: bool = False
-    """The client has gone, or its stream was taken over: nothing is sent any more."""
+    """The client has gone: nothing is sent any more."""
 
-    answers: list[bytes] = attrs.Factory(list[bytes])
-    """What is answered, while it may still be JSON."""
-
+    # What is answered, while it may still be JSON, with the ids that it would have as events.
+    _answers: list[tuple[bytes, str | None]] = attrs.Factory(list[Any])
     _events: deque[bytes] = attrs.Factory(deque[bytes])
     _changed: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
     _room: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
@@ -78,7 +77,12 @@ class Outgoing:
         if self.is_stream:
             self.put(data, event_id)
         elif not self.ended and not self.gone:
-            self.answers.append(data)
+            self._answers.append((data, event_id))
+
+    @property
+    def answers(self) -> list[bytes]:
+        """What is answered, while it may still be JSON."""
+        return [data for data, _ in self._answers]
 
     async def wait_room(self) -> None:
         """Wait while too much waits for the client. Not a checkpoint."""
@@ -90,8 +94,8 @@ class Outgoing:
         if self.is_stream or self.ended or self.gone:
             return
         self.is_stream = True
-        self._events.extend(dump_event(each) for each in self.answers)
-        self.answers.clear()
+        self._events.extend(dump_event(data, id=event_id) for data, event_id in self._answers)
+        self._answers.clear()
         self._changed.unpark_all()
         self.on_stream()
 
@@ -100,6 +104,13 @@ class Outgoing:
         self.ended = True
         self._changed.unpark_all()
         self._room.unpark_all()
+
+    def hand_over(self) -> list[bytes]:
+        """End, since another answer goes on; give what was not written yet."""
+        unsent = list(self._events)
+        self._events.clear()
+        self.end()
+        return unsent
 
     def give_up(self) -> None:
         """Nobody reads it any more."""

@@ -14,7 +14,7 @@ from trio_mcp._codec._sse import dump_event
 from trio_mcp.types import JSONRPCError, JSONRPCResponse
 
 if TYPE_CHECKING:
-    from trio_mcp.types import JSONRPCMessage, RequestId
+    from trio_mcp.types import JSONRPCMessage
 
     from ._event_store import EventMessage, EventStore
     from ._outgoing import Outgoing
@@ -26,6 +26,11 @@ MAX_BACKLOG: Final = 64
 
 DEFAULT_RETRY_MS: Final = 1_000
 """Milliseconds until a client comes back that was asked to, if the server does not say more."""
+
+
+STORE_SECONDS: Final = 15.0
+"""Seconds that an event store may take for one message, and for giving a stream again. What
+the session sends next waits that long."""
 
 
 @attrs.frozen
@@ -49,6 +54,9 @@ class StreamOptions:
         return self.store is not None and self.polls
 
 
+NOT_RESUMABLE: Final = StreamOptions(None, polls=False, retry_ms=None)
+
+
 @attrs.define(eq=False)
 class SessionStream:
     """One stream, whichever HTTP answers carry it.
@@ -68,7 +76,8 @@ class SessionStream:
 
     _outgoing: Outgoing | None = None
     _ended: bool = False
-    _pending: set[RequestId] = attrs.Factory(set[Any])
+    # Requests without an answer: a batch may give one id to several.
+    _pending: int = 0
     _finished: trio.Event = attrs.field(factory=trio.Event)
     # What is to be kept before anything else, in this order.
     _waiting: deque[tuple[JSONRPCMessage, bytes]] = attrs.Factory(deque[Any])
@@ -76,15 +85,18 @@ class SessionStream:
         factory=lambda: deque(maxlen=MAX_BACKLOG)
     )
     # From then on a client that has missed something can say what it had before.
-    _was_carried: bool = False
+    _has_told_id: bool = False
 
     @property
     def can_ask(self) -> bool:
         """Whether something sent now may reach the client."""
         carried = self._outgoing is not None and not self._outgoing.gone
-        return not self._ended and (
-            carried or self.keeps_backlog or self._options.store is not None
-        )
+        return not self._ended and (carried or self.keeps_backlog or self._has_told_id)
+
+    @property
+    def is_primed(self) -> bool:
+        """Whether its client knows to come back when it is closed for a while."""
+        return self._options.are_primed
 
     def use(self, options: StreamOptions) -> None:
         """Know how it can be resumed, now that the handshake has told."""
@@ -113,13 +125,12 @@ class SessionStream:
 
         """
         await self._keep_and_put(data, message)
-        if message.id is not None:
-            self.drop(message.id)
+        self.drop()
 
-    def drop(self, request_id: RequestId) -> None:
-        """One of its requests gets no answer."""
-        self._pending.discard(request_id)
-        if not self._pending:
+    def drop(self) -> None:
+        """One of its requests needs no answer any more."""
+        self._pending -= 1
+        if self._pending <= 0:
             self.end()
 
     def send_nowait(self, message: JSONRPCMessage) -> bool:
@@ -142,6 +153,8 @@ class SessionStream:
             await self._keep_waiting()
 
     async def _keep_and_put(self, data: bytes, message: JSONRPCMessage) -> None:
+        if self._ended:
+            return
         if self._options.store is None:
             is_answer = isinstance(message, (JSONRPCResponse, JSONRPCError))
             self._put(data, None, is_answer=is_answer)
@@ -151,7 +164,8 @@ class SessionStream:
             await self._keep_waiting()
 
     async def _keep_waiting(self) -> None:
-        while self._waiting:
+        # What is kept of a session that has ended would stay.
+        while self._waiting and not self._ended:
             message, data = self._waiting[0]
             event_id = await self._store_event(message)
             self._waiting.popleft()
@@ -162,7 +176,13 @@ class SessionStream:
         store = self._options.store
         assert store is not None
         try:
-            return await store.store_event(self.id, message)
+            with trio.move_on_after(STORE_SECONDS):
+                return await store.store_event(self.id, message)
+            logger.warning(
+                "A message is sent without being kept: the event store took more than %g s",
+                STORE_SECONDS,
+            )
+            return None
         except ConnectionError as exc:
             logger.warning("A message is sent without being kept: %s", exc)
             return None
@@ -173,13 +193,14 @@ class SessionStream:
     def _put(self, data: bytes, event_id: str | None, *, is_answer: bool) -> None:
         outgoing = self._outgoing
         if outgoing is None or outgoing.gone:
-            can_be_resumed = self._was_carried and self._options.store is not None
-            if self.keeps_backlog and not can_be_resumed:
+            if self.keeps_backlog:
                 self._backlog.append((data, event_id))
-        elif is_answer:
+            return
+        if is_answer:
             outgoing.put_answer(data, event_id)
         else:
             outgoing.put(data, event_id)
+        self._has_told_id |= event_id is not None and outgoing.is_stream
 
     # Its answers over HTTP
 
@@ -188,14 +209,22 @@ class SessionStream:
         if self._options.are_primed:
             async with self._order:
                 event_id = await self._store_event(None)
-                self._take_over(outgoing)
+                unsent = self._take_over(outgoing)
                 if event_id is not None:
                     retry_ms = self._options.retry_ms
                     outgoing.put_raw(dump_event(b"", id=event_id, retry_ms=retry_ms))
+                    self._has_told_id = True
         else:
-            self._take_over(outgoing)
-        while self._backlog:
-            outgoing.put(*self._backlog.popleft())
+            unsent = self._take_over(outgoing)
+        for event in unsent:
+            outgoing.put_raw(event)
+        self._put_backlog()
+
+    def _put_backlog(self) -> None:
+        backlog = list(self._backlog)
+        self._backlog.clear()
+        for data, event_id in backlog:
+            self._put(data, event_id, is_answer=False)
 
     def resume(self, outgoing: Outgoing, missed: list[EventMessage]) -> None:
         """Have an HTTP answer carry it on, after what its client has missed.
@@ -203,16 +232,21 @@ class SessionStream:
         The order of the session is kept by the caller.
         """
         put_missed(outgoing, missed)
+        self._has_told_id = True
+        # Of what waited, the client has missed nothing but what could not be kept.
+        kept = [each for each in self._backlog if each[1] is None]
+        self._backlog.clear()
+        self._backlog.extend(kept)
         self._take_over(outgoing)
+        self._put_backlog()
 
-    def _take_over(self, outgoing: Outgoing) -> None:
-        # The stream before may be a dead one: its client comes back sooner than that is seen.
-        if self._outgoing is not None:
-            self._outgoing.give_up()
-        self._outgoing = outgoing
-        self._was_carried = True
+    def _take_over(self, outgoing: Outgoing) -> list[bytes]:
+        # The answer before may go to nobody: its client comes back sooner than that is seen.
+        before, self._outgoing = self._outgoing, outgoing
+        unsent = [] if before is None else before.hand_over()
         if self._ended:
             outgoing.end()
+        return unsent
 
     def let_go(self, outgoing: Outgoing) -> None:
         """An HTTP answer is over: it carries the stream no more."""
@@ -229,9 +263,9 @@ class SessionStream:
             outgoing.put_raw(b"retry: %d\n\n" % retry_ms)
             outgoing.end()
 
-    def expect(self, request_id: RequestId) -> None:
-        """It does not end before this request has its answer."""
-        self._pending.add(request_id)
+    def expect(self, requests: int) -> None:
+        """It does not end before so many requests have their answers."""
+        self._pending += requests
 
     def end(self) -> None:
         """No more comes."""

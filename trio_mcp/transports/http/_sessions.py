@@ -26,10 +26,9 @@ from trio_mcp.types import (
     JSONRPCResponse,
 )
 
-from ._event_store import SharedEventStore
 from ._following import name_stream
 from ._session_link import StreamLink
-from ._session_streams import SessionStream, StreamOptions
+from ._session_streams import NOT_RESUMABLE, STORE_SECONDS, SessionStream, StreamOptions
 from ._written import dump_answer, dump_notification
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._revisions import Revision
 
     from ._asgi import HttpRequest
-    from ._event_store import EventMessage
+    from ._event_store import EventMessage, EventStore
     from ._options import HttpOptions
     from ._outgoing import Outgoing
 
@@ -98,7 +97,7 @@ class Session:
         self._pump: Pump | None = None
         self._pumping = trio.CancelScope()
         self._lost_event = trio.Event()
-        self._stream_options = StreamOptions(None, polls=False, retry_ms=None)
+        self._stream_options = NOT_RESUMABLE
         self._standalone = self._new_stream(keeps_backlog=True)
         link = None if is_stateless else StreamLink(self, self._standalone)
         self.connection: Connection = serving.connect(link)
@@ -144,8 +143,10 @@ class Session:
     def open_stream(self, requests: list[JSONRPCRequest]) -> SessionStream:
         """Open the stream that answers a POST of these requests."""
         stream = self._new_stream()
-        for each in requests:
-            stream.expect(each.id)
+        if self._options.json_response:
+            # It is never a stream of events, so nobody gets an id to resume it by.
+            stream.use(NOT_RESUMABLE)
+        stream.expect(len(requests))
         self._streams[stream.id] = stream
         return stream
 
@@ -226,7 +227,6 @@ class Session:
             if not self._options.json_response or stream is self._standalone:
                 await stream.send(message, data)
 
-        primed = self._stream_options.are_primed
         return Exchange(
             frame.id,
             frame.method,
@@ -238,8 +238,8 @@ class Session:
             request.principal,
             HttpDetails(
                 request,
-                stream.close_for_now if primed else None,
-                self._standalone.close_for_now if primed else None,
+                stream.close_for_now if stream.is_primed else None,
+                self._standalone.close_for_now if self._standalone.is_primed else None,
             ),
         )
 
@@ -247,6 +247,8 @@ class Session:
         self, frame: JSONRPCRequest, request: HttpRequest, stream: SessionStream
     ) -> None:
         """Begin to handle a request; its answer goes out on the stream."""
+        if self.lost is not None:
+            return
         exchange = self.make_exchange(frame, request, stream)
         refused = self._accept(exchange)
         if refused is not None:
@@ -255,7 +257,8 @@ class Session:
         name = f"{exchange.method} #{exchange.id}"
         if self._pump is not None and self._pump.is_fresh:
             await self._pump.let_begin()
-        self._nursery.start_soon(self._handle, exchange, stream, name=name)
+        if self.lost is None:
+            self._nursery.start_soon(self._handle, exchange, stream, name=name)
 
     def _accept(self, exchange: Exchange) -> ErrorData | None:
         if len(self._inbound) >= MAX_IN_FLIGHT:
@@ -278,11 +281,16 @@ class Session:
             # Cancellation: a request that was cancelled is not answered.
             shown = excerpt(exchange.method), excerpt(exchange.id)
             logger.debug("%s #%r ended: %s", *shown, excerpt(exchange.cancel_reason or ""))
-            stream.drop(exchange.id)
+            stream.drop()
         else:
             exchange.close()
             await stream.answer(*dump_answer(message))
         self.forget_if_ended(stream)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether all requests have their answers."""
+        return not self._streams
 
     async def wait_answered(self) -> None:
         """Wait until all requests have their answers."""
@@ -313,8 +321,17 @@ class Session:
         self._pumping.cancel(reason=reason)
         self._serving.disconnect(self.connection)
         store = self._stream_options.store
-        if isinstance(store, SharedEventStore) and not may_be_resumed:
-            self._nursery.start_soon(_end_session, store, self.id, name="HTTP session's end")
+        if store is not None and not may_be_resumed:
+            self._nursery.start_soon(self._end_in, store, name="HTTP session's end")
+
+    async def _end_in(self, store: EventStore) -> None:
+        # What is being kept comes before, or it would be there again.
+        async with self._order:
+            try:
+                with trio.move_on_after(STORE_SECONDS):
+                    await store.end_session(self.id)
+            except Exception as exc:  # noqa: BLE001 - it expires, or is pushed out
+                logger.warning("An event store could not be told of a session's end: %s", exc)
 
     async def wait_lost(self) -> ConnectionLost:
         """Wait until the session has ended."""
@@ -339,8 +356,12 @@ class Session:
             await trio.lowlevel.checkpoint()
             missed.append(event)
 
+        stream_id: str | None = None
         async with self._order:
-            stream_id = await store.replay_events_after(last_event_id, collect)
+            with trio.move_on_after(STORE_SECONDS) as limit:
+                stream_id = await store.replay_events_after(last_event_id, collect)
+            if limit.cancelled_caught:
+                raise TimeoutError(f"the event store took more than {STORE_SECONDS:g} s")
             if stream_id is None or not stream_id.startswith(f"{self.id}/"):
                 # What another session was sent is for nobody else, whatever id is named.
                 return None
@@ -357,13 +378,6 @@ class Session:
             stream = SessionStream(stream_id, self._stream_options, self._order)
             stream.end()
         return stream
-
-
-async def _end_session(store: SharedEventStore, session_id: str) -> None:
-    try:
-        await store.end_session(session_id)
-    except Exception as exc:  # noqa: BLE001 - it expires
-        logger.warning("The end of a session could not be told to other processes: %s", exc)
 
 
 @attrs.define(eq=False)
