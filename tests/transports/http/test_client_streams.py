@@ -370,6 +370,78 @@ async def test_id_that_is_taken_back_while_a_call_goes_on_loses_it():
             await client.call_tool("x")
 
 
+# Calls whose stream is cut again and again
+
+
+@pytest.mark.parametrize("ending", ["in good order", "broken"])
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
+async def test_call_whose_stream_brings_nothing_is_lost_unless_the_server_may_poll(
+    ending, version
+):
+    class Cutting(OlderScripted):
+        async def tools_call(self, seen: Seen) -> None:
+            self.asking = seen.id
+            await seen.events("id: 1\ndata:\n\n")
+            await seen.end()
+
+        async def GET(self, seen: Seen) -> None:  # noqa: N802
+            if "last-event-id" not in seen.headers:
+                await seen.raw(405)
+                return
+            self.times = getattr(self, "times", 0) + 1
+            if self.times == 8:
+                await seen.message({"id": self.asking, "result": DONE})
+                await seen.end()
+            await seen.events(": nothing new\n\n")
+            if ending == "in good order":
+                await seen.end()
+
+    server = Cutting()
+    async with scripted(server) as url, Client(url, mode=version) as client:
+        with trio.fail_after(3):
+            if version == "2025-11-25" and ending == "in good order":
+                await client.call_tool("x")
+            else:
+                with pytest.raises(ConnectionLost, match="ends again and again"):
+                    await client.call_tool("x")
+                assert server.times == 5
+
+
+@pytest.mark.parametrize("ending", ["in good order", "broken"])
+async def test_stream_of_a_call_that_lasts_may_be_cut_however_often(ending, autojump_clock):
+    class Lasting(httpx.AsyncByteStream):
+        async def __aiter__(self):
+            yield b"id: 1\ndata:\n\n"
+            await trio.sleep(3)
+            if ending == "broken":
+                raise httpx.ReadError("cut")
+
+    resumed: list[float] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content) if request.content else {}
+        if request.method == "GET" and "last-event-id" in request.headers:
+            resumed.append(trio.current_time())
+            if len(resumed) == 20:
+                message = {"jsonrpc": "2.0", "id": asked[0], "result": DONE}
+                return stream_of(f"data: {json.dumps(message)}\n\n")
+        elif request.method == "GET":
+            return httpx.Response(405)
+        elif body.get("method") == "tools/call":
+            asked.append(body["id"])
+        else:
+            return answer_of(body)
+        headers = {"content-type": "text/event-stream"}
+        return httpx.Response(200, headers=headers, stream=Lasting())
+
+    asked: list[int] = []
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http_client:
+        transport = streamable_http_client("http://x/mcp", http_client=http_client)
+        async with Client(transport, mode="2025-06-18") as client:
+            await client.call_tool("x")
+    assert len(resumed) == 20
+
+
 # How often
 
 
@@ -424,5 +496,6 @@ def answer_of(body: Any) -> httpx.Response:
     if body.get("method") != "initialize":
         return httpx.Response(202)
     info = {"name": "s", "version": "1"}
-    result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": info}
+    version = body["params"]["protocolVersion"]
+    result = {"protocolVersion": version, "capabilities": {}, "serverInfo": info}
     return httpx.Response(200, json={"jsonrpc": "2.0", "id": body["id"], "result": result})

@@ -55,11 +55,6 @@ class Body:
         self._given_away = False
         self.what = what
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether nothing more comes."""
-        return self._ended
-
     def give_away(self) -> Body:
         """Give the rest to another owner, who has to leave it in place of this one."""
         rest = copy.copy(self)
