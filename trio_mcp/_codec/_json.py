@@ -154,7 +154,7 @@ def unshared(value: dict[str, Any]) -> dict[str, Any]:
         return value
     # Writing and reading them again is twice as fast as copying them.
     return {
-        name: loads(dumps(member)) if member.__class__ is SharedArray else member
+        name: _decode(dumps(member)) if member.__class__ is SharedArray else member
         for name, member in value.items()
     }
 
