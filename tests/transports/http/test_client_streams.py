@@ -265,6 +265,32 @@ class Signing(httpx.Auth):
         yield request
 
 
+async def test_listening_that_ends_is_told(caplog):
+    class Ending(OlderScripted):
+        async def GET(self, seen: Seen) -> None:  # noqa: N802
+            if len(self.asked("GET")) > 1:
+                await seen.raw(403, b"no more")
+            else:
+                await seen.events(": here\n\n")
+                await seen.end()
+
+    server = Ending()
+    async with scripted(server) as url, Client(url, mode="legacy") as client:
+        with trio.fail_after(2):
+            await until(lambda: "not listened to any more" in caplog.text)
+        await client.call_tool("x")
+    assert len(server.asked("GET")) == 2
+    assert "no more" in caplog.text
+
+
+async def test_what_fails_at_the_end_harms_nobody(caplog):
+    async with scripted(OlderScripted()) as url:
+        transport = streamable_http_client(url, auth=Signing("DELETE"))
+        async with Client(transport, mode="legacy") as client:
+            await client.call_tool("x")
+    assert "not told that the session is over" in caplog.text
+
+
 async def test_what_fails_while_listening_harms_no_call(caplog):
     server = OlderScripted()
     async with scripted(server) as url:
@@ -486,6 +512,27 @@ async def test_stream_is_not_asked_for_without_a_pause(
             with trio.move_on_after(2.05):
                 await client.call_tool("x") if where == "call" else await trio.sleep_forever()
     assert 1 <= len(asked) <= most
+
+
+@pytest.mark.parametrize(
+    ("after", "pause"),
+    [("7", 7), ("999999999", 300), ("0", 1), ("Wed, 21 Oct 2026", 1), ("-5", 1)],
+)
+async def test_refusal_says_when_to_ask_again(after, pause, monkeypatch, autojump_clock):
+    monkeypatch.undo()  # the pauses of `quick`
+    asked: list[float] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            asked.append(trio.current_time())
+            return httpx.Response(429, headers={"retry-after": after})
+        return answer_of(json.loads(request.content))
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http_client:
+        transport = streamable_http_client("http://x/mcp", http_client=http_client)
+        async with Client(transport, mode="legacy"):
+            await trio.sleep(pause + 0.5)
+    assert [round(each - asked[0]) for each in asked] == [0, pause]
 
 
 def stream_of(text: str) -> httpx.Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +34,8 @@ LASTING_SECONDS: Final = 2.0
 _SENDABLE: Final = re.compile(rb"[\t\x20-\x7e\x80-\xff]+")
 # RFC 9110, section 5.5, field values.
 
+_SECONDS: Final = re.compile(r"[0-9]{1,9}")
+
 _PASSING: Final = frozenset({408, 409, 425, 429})
 # As when the server takes the stream of before for open yet (409).
 
@@ -49,6 +52,13 @@ class Position:
 
     last_event_id: bytes | None = None
     retry_ms: int | None = None
+    _not_before: float = -math.inf
+
+    def put_off(self, retry_after: str) -> None:
+        """Take over from a refusal when to ask again, if it says that in seconds."""
+        if _SECONDS.fullmatch(retry_after):
+            seconds = min(float(retry_after), MAX_RETRY_SECONDS)
+            self._not_before = trio.current_time() + seconds
 
     def moved(self, splitter: EventSplitter) -> None:
         """Take over what a stream has said of itself."""
@@ -60,9 +70,10 @@ class Position:
     @property
     def retry_seconds(self) -> float:
         """How long to wait before that."""
+        put_off = self._not_before - trio.current_time()
         if self.retry_ms is None:
-            return DEFAULT_RETRY_SECONDS
-        return min(max(self.retry_ms / 1000, LEAST_RETRY_SECONDS), MAX_RETRY_SECONDS)
+            return max(DEFAULT_RETRY_SECONDS, put_off)
+        return max(min(self.retry_ms / 1000, MAX_RETRY_SECONDS), LEAST_RETRY_SECONDS, put_off)
 
 
 def _as_header(event_id: bytes) -> bytes | None:

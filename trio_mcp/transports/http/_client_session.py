@@ -169,6 +169,8 @@ class HttpSession:
                     # What the event was is forgotten there: what comes from now on is left.
                     position.last_event_id = None
                 elif is_final(exc):
+                    if was_open:
+                        logger.warning("%s is not listened to any more: %s", self._shown, exc)
                     return False
                 patience.failed()
             else:
@@ -286,6 +288,7 @@ class HttpSession:
         response = await self._endpoint.send("GET", headers)
         what = f"GET {self._shown}"
         if response.status_code != 200 or media_type(response) != "text/event-stream":
+            position.put_off(response.headers.get("retry-after", ""))
             raise await refused(response, what)
         return Body(response, what)
 
@@ -305,6 +308,8 @@ class HttpSession:
             await Body(response, "DELETE").leave()
         except ConnectionLost as exc:
             logger.debug("The server was not told that the session is over: %s", exc)
+        except Exception:  # noqa: BLE001 - such as of an `httpx.Auth`; it ends nothing else
+            logger.exception("The server was not told that the session is over")
         self.id = None
 
     def forget(self) -> None:
