@@ -78,7 +78,7 @@ async def streamable_http_client(
       terminate_on_close: Tell an older server that its session is over.
       max_sse_event_size: The greatest size of one event of a stream, in bytes; None for no
           limit. The default is that of answers which are no stream, 64 MiB.
-      connect_timeout: Seconds to reach the server, for each part of a request (16 KiB) to be
+      connect_timeout: Seconds to reach the server, for each part of a request (64 KiB) to be
           taken, and for a place in the pool of ``http_client``.
 
     Raises:
