@@ -682,7 +682,7 @@ async def test_a_stream_that_is_taken_over_ends_in_good_order():
     async with open_session(app) as older:
         session = next(iter(sessions_of(app)._by_id.values()))
         first = older.get()
-        await first.wait_started()
+        await trio.testing.wait_all_tasks_blocked()
         # What the first one has not written yet goes out on the second.
         older.client.hold_reading = trio.Event()
         for number in range(3):

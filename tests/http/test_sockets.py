@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
 import pytest
@@ -46,8 +45,7 @@ class Story:
     async def serve(self):
         app = self.mcp.streamable_http_app()
         async with trio.open_nursery() as nursery:
-            serve = partial(serve_http_app, on_stop=app.session_manager.stop)
-            self.serving = await nursery.start(serve, app, ServeOptions(port=0))
+            self.serving = await nursery.start(serve_http_app, app, ServeOptions(port=0))
             self.port = int(self.serving.url.rpartition(":")[2])
             try:
                 yield nursery

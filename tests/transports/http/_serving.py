@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from trio_mcp.transports.http._serve import HttpServing
 
 
+LARGE = 4_000_000
+"""Bytes of an answer in one piece, far more than systems keep between two sockets."""
+
+
 class App:
     """Routes by path; remembers what happened."""
 
@@ -103,6 +107,9 @@ class App:
             self.sent += 10_000
             if self.release.is_set():
                 return
+
+    async def large(self, scope: Any, receive: Any, send: Any) -> None:
+        await answer(send, bytes(LARGE))
 
     async def early(self, scope: Any, receive: Any, send: Any) -> None:
         headers = [(b"content-length", b"7")]

@@ -45,6 +45,8 @@ class AsgiRequest:
       scope: Of the request.
       send: Hypercorn's: what the application sends, and None when it has ended.
       flush: Writes what was sent so far.
+      want: Called when the application waits for the first bytes of the body, with 0, and when
+          it has taken some and more is to come, with their number.
       body_seconds: How long the whole body may take.
 
     """
@@ -62,6 +64,8 @@ class AsgiRequest:
         "_size",
         "_started",
         "_told_whole",
+        "_want",
+        "_wanted",
         "_whole",
         "scope",
     )
@@ -71,11 +75,14 @@ class AsgiRequest:
         scope: Any,
         send: Callable[[ASGISendEvent | None], Awaitable[None]],
         flush: Callable[[], Awaitable[None]],
+        want: Callable[[int], Awaitable[None]],
         body_seconds: float,
     ) -> None:
         self.scope: dict[str, Any] = scope
         self._send = send
         self._flush = flush
+        self._want = want
+        self._wanted = False
         self._deadline = trio.current_time() + body_seconds
         self._parts: deque[bytes] = deque()
         self._size = 0
@@ -158,7 +165,12 @@ class AsgiRequest:
             self._listeners.append(listener)
 
     async def _receive(self) -> Message:
-        if not self._has_body() and not self._gone:
+        if not (self._has_body() or self._gone or self._whole or self._wanted):
+            self._wanted = True
+            await self._want(0)
+            await self._flush()
+        while not self._has_body() and not self._gone:
+            # More than once, since a frame of HTTP/2 may hold nothing.
             await self._wait()
         if self._has_body():
             body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
@@ -166,7 +178,10 @@ class AsgiRequest:
             self._size = 0
             self._room.unpark_all()
             self._told_whole = self._whole
-            return {"type": "http.request", "body": body, "more_body": not self._whole}
+            if not self._whole:
+                self._wanted = True
+                await self._want(len(body))
+            return {"type": "http.request", "body": body, "more_body": not self._told_whole}
         await trio.lowlevel.checkpoint()
         return {"type": "http.disconnect"}
 

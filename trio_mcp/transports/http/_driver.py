@@ -45,6 +45,9 @@ logger: Final = logging.getLogger("trio_mcp.http")
 
 READ_SIZE: Final = 64 * 1024
 
+WRITE_SIZE: Final = 64 * 1024
+"""Bytes of TLS that a client has to take within the limit of time."""
+
 MAX_READ_AHEAD: Final = 64 * 1024
 """Bytes that may come behind a running request before the connection is not read on."""
 
@@ -274,7 +277,9 @@ class HttpConnection:
         """Start the application for a request."""
         del config
         assert self._nursery is not None
-        request = AsgiRequest(scope, send, self._flush, self._limits.body)
+        assert self._protocol is not None
+        want = self._protocol.body_of_newest()
+        request = AsgiRequest(scope, send, self._flush, want, self._limits.body)
         name = f"{scope['method']} {scope['path']:.100}"
         self._nursery.start_soon(request.run, app, name=name)
         return request.put
@@ -324,20 +329,30 @@ class HttpConnection:
             self._lock.release()
 
     async def _write(self, data: bytes) -> None:
-        if self._broken:
-            return
+        rest = memoryview(data)
         try:
-            with trio.move_on_after(self._limits.write):
-                await self._stream.send_all(data)
+            while rest and not self._broken:
+                with trio.move_on_after(self._limits.write) as limit:
+                    rest = rest[await self._write_some(rest) :]
+                if limit.cancelled_caught:
+                    logger.info("A client does not read: its connection was cut")
+                    break
+            else:
                 return
-            logger.info("A client does not read: its connection was cut")
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
+        except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
             pass
         except BaseException:
             # Some of it may have gone out, so nothing can follow.
             self._break_off()
             raise
         self._break_off()
+
+    async def _write_some(self, data: memoryview) -> int:
+        # The limit of time is for each: who reads slowly and steadily is not cut off.
+        if isinstance(self._stream, trio.SSLStream):
+            await self._stream.send_all(data[:WRITE_SIZE])
+            return min(len(data), WRITE_SIZE)
+        return await self._socket.send(data)
 
     def _break_off(self) -> None:
         self._close()

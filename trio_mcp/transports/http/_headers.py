@@ -20,15 +20,19 @@ class Headers(Mapping[str, str]):
     __slots__ = ("_values",)
 
     def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
-        self._values: dict[str, tuple[str, ...]] = {}
+        self._values: dict[str, list[str]] = {}
         for name, value in raw:
             key = name.decode("latin-1").lower()
             text = value.decode("latin-1").strip(" \t")
-            self._values[key] = (*self._values.get(key, NO_VALUES), text)
+            values = self._values.get(key)
+            if values is None:
+                self._values[key] = [text]
+            else:
+                values.append(text)
 
     def all(self, name: str) -> tuple[str, ...]:
         """Give every value of a header, in the order in which they came."""
-        return self._values.get(name.lower(), NO_VALUES)
+        return tuple(self._values.get(name.lower(), NO_VALUES))
 
     def __getitem__(self, name: str) -> str:
         return ", ".join(self._values[name.lower()])

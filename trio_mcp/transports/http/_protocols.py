@@ -6,7 +6,9 @@ public interface of hypercorn, which is why its minor version is pinned.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
+from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 from wsgiref.handlers import format_date_time
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from hypercorn.protocol.events import Event as StreamEvent
+    from hypercorn.typing import H11SendableEvent
 
+    Want = Callable[[int], Awaitable[None]]
     Wait = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
 
 MAX_HEAD_SIZE: Final = 64 * 1024
@@ -84,6 +88,7 @@ class Http1(H11Protocol):
     def __init__(self, wait: Wait, *args: Any) -> None:
         super().__init__(*args)
         self.can_read = _WatchedEvent(wait)
+        self._is_framed_twice = False
 
     async def _check_protocol(self, event: h11.Request) -> None:
         # A server may ignore an Upgrade (RFC 9110, 7.8), so that is no error. The preface of
@@ -92,8 +97,29 @@ class Http1(H11Protocol):
             await self.refuse(505)
             raise UnwantedProtocol(f"HTTP/{event.http_version.decode()}")
 
+    async def _send_h11_event(self, event: H11SendableEvent) -> None:
+        # Hypercorn would let every body come. An application may refuse before it reads one.
+        is_continue = isinstance(event, h11.InformationalResponse) and event.status_code == 100
+        if not is_continue:
+            await super()._send_h11_event(event)
+
+    def body_of_newest(self) -> Want:
+        """Give what is to be called when the application reads the body of its request."""
+        return self._want_body
+
+    async def _want_body(self, taken: int) -> None:
+        del taken
+        if self.connection.they_are_waiting_for_100_continue:
+            headers = self.config.response_headers("")
+            event = h11.InformationalResponse(status_code=100, headers=headers)
+            await super()._send_h11_event(event)
+
     async def _create_stream(self, request: h11.Request) -> None:
         # As hypercorn's, but that it would make a WebSocket of an Upgrade that asks for one.
+        target, headers = _resolved(request)
+        self._is_framed_twice = _is_framed_twice(headers)
+        if self._is_framed_twice:
+            headers = [each for each in headers if each[0] != b"content-length"]
         self.stream = stream = HTTPStream(
             self.app,
             self.config,
@@ -108,10 +134,10 @@ class Http1(H11Protocol):
         await stream.handle(
             Request(
                 stream_id=STREAM_ID,
-                headers=list(request.headers),
+                headers=headers,
                 http_version=request.http_version.decode(),
                 method=request.method.decode("ascii").upper(),
-                raw_path=request.target,
+                raw_path=target,
                 state=self.connection_state,
             )
         )
@@ -121,14 +147,37 @@ class Http1(H11Protocol):
         """Send what the application sent."""
         # An answer to a request that is not read to its end: the connection can carry no other
         # one, and a client that was not told (RFC 9112, 9.6) would lose its next.
-        is_early = self.connection.their_state is h11.SEND_BODY
-        if isinstance(event, Response) and is_early and not _says_connection(event):
+        is_last = self.connection.their_state is h11.SEND_BODY or self._is_framed_twice
+        if isinstance(event, Response) and is_last and not _says_connection(event):
             event.headers.append((b"connection", b"close"))
         await super().stream_send(event)
 
     async def refuse(self, status: int) -> None:
         """Answer what is no request, or not yet one."""
         await self._send_error_response(status)
+
+
+def _resolved(request: h11.Request) -> tuple[bytes, list[tuple[bytes, bytes]]]:
+    """Give the path and the headers of a request, whichever form its target has.
+
+    A client may write the whole URL (RFC 9112, 3.2.2), which then says the host as well.
+    """
+    headers = list(request.headers)
+    found = _ABSOLUTE_FORM.fullmatch(request.target)
+    if found is None:
+        return request.target, headers
+    headers = [(b"host", found[1]), *(each for each in headers if each[0] != b"host")]
+    path = found[2]
+    return path if path.startswith(b"/") else b"/" + path, headers
+
+
+_ABSOLUTE_FORM: Final = re.compile(rb"https?://([^/?#]+)(.*)", re.IGNORECASE)
+
+
+def _is_framed_twice(headers: list[tuple[bytes, bytes]]) -> bool:
+    # Another one on the way may have found another end of it: nothing may follow (RFC 9112, 6.3).
+    names = {name for name, _ in headers}
+    return b"content-length" in names and b"transfer-encoding" in names
 
 
 def _says_connection(response: Response) -> bool:
@@ -160,6 +209,9 @@ class Http2(H2Protocol):
     def __init__(self, write_seconds: float, *args: Any) -> None:
         super().__init__(*args)
         self._write_seconds = write_seconds
+        self._newest = 0
+        # Of what applications send: how long it may still take, by stream.
+        self._sending: dict[int, trio.CancelScope] = {}
         # Hypercorn's own, but that these offer to connect WebSockets.
         self.connection.local_settings = Settings(
             client=False,
@@ -176,10 +228,13 @@ class Http2(H2Protocol):
                 if status is not None:
                     self._refuse(event.stream_id, status)
                     continue
+                self._newest = event.stream_id
             elif isinstance(event, h2.events.DataReceived):
-                if event.stream_id not in self.streams:
+                if event.stream_id in self.streams:
+                    await self._take_data(event)
+                else:
                     self._discard(event)
-                    continue
+                continue
             elif isinstance(event, h2.events.PriorityUpdated):
                 # RFC 9113, 5.3.2: nobody needs them; a thousand end hypercorn's connection.
                 continue
@@ -191,6 +246,29 @@ class Http2(H2Protocol):
             self.connection.send_headers(
                 stream_id, [(b":status", b"%d" % status)], end_stream=True
             )
+
+    def body_of_newest(self) -> Want:
+        """Give what is to be called when the application reads the body of its request."""
+        return partial(self._want_body, self._newest)
+
+    async def _take_data(self, event: h2.events.DataReceived) -> None:
+        # A body that nobody reads fills the window of its own stream, and not that of all.
+        assert event.flow_controlled_length is not None
+        self._open_window(event.flow_controlled_length)
+        self._open_window(event.flow_controlled_length - len(event.data), event.stream_id)
+        await self.streams[event.stream_id].handle(
+            Body(stream_id=event.stream_id, data=event.data)
+        )
+
+    async def _want_body(self, stream_id: int, taken: int) -> None:
+        self._open_window(taken, stream_id)
+        await self._flush()
+
+    def _open_window(self, size: int, stream_id: int | None = None) -> None:
+        if size:
+            # The stream may be no more, and then h2 perhaps knows nothing of it.
+            with suppress(h2.exceptions.ProtocolError, KeyError):
+                self.connection.increment_flow_control_window(size, stream_id)
 
     def _discard(self, event: h2.events.DataReceived) -> None:
         # An answer may be complete before its request is.
@@ -209,7 +287,11 @@ class Http2(H2Protocol):
             await super().stream_send(event)
             return
         with trio.move_on_after(self._write_seconds) as limit:
-            await super().stream_send(event)
+            self._sending[event.stream_id] = limit
+            try:
+                await super().stream_send(event)
+            finally:
+                del self._sending[event.stream_id]
         if limit.cancelled_caught:
             await self._reset(event.stream_id, ErrorCodes.CANCEL)
             await self._close_stream(event.stream_id)
@@ -230,12 +312,20 @@ class Http2(H2Protocol):
             # filling it.
             self.priority.block(stream_id)
             return
+        before = self._waiting(stream_id)
         try:
             await super()._send_data(stream_id)
         except KeyError:
             # Its stream was closed before it was written.
             with suppress(MissingStreamError):
                 self.priority.remove_stream(stream_id)
+        limit = self._sending.get(stream_id)
+        if limit is not None and self._waiting(stream_id) < before:
+            limit.deadline = trio.current_time() + self._write_seconds
+
+    def _waiting(self, stream_id: int) -> int:
+        buffer = self.stream_buffers.get(stream_id)
+        return 0 if buffer is None else len(buffer.buffer)
 
     def _is_held_back(self, stream_id: int) -> bool:
         buffer = self.stream_buffers.get(stream_id)

@@ -86,7 +86,10 @@ async def serve_http_app(  # noqa: ASYNC114, ASYNC128 - the server reports that 
           the last one; an application without one is served, too.
       options: Where to listen, and what to grant clients.
       on_stop: Called when the stop begins, to have the application end what would not end by
-          itself. It has as long as the requests that run then.
+          itself, as streams of events. It has as long as the requests that run then. For an
+          application of ours it is by default the ``stop`` of its ``session_manager``; where
+          that is mounted in another application, give it:
+          ``on_stop=mcp.session_manager.stop``.
       task_status: Reports the `HttpServing` when connections are accepted.
 
     Raises:
@@ -103,6 +106,8 @@ async def serve_http_app(  # noqa: ASYNC114, ASYNC128 - the server reports that 
     """
     options = options or ServeOptions()
     check_kind("options", options, ServeOptions)
+    if on_stop is None:
+        on_stop = getattr(getattr(app, "session_manager", None), "stop", None)
     context = None
     if options.certfile is not None:
         context = tls_context(

@@ -96,9 +96,7 @@ async def serve_http(  # noqa: ASYNC114, ASYNC128 - `serve_http_app` reports tha
     given.update({"port": port} if port is not None else {})
     listen, of_endpoint = read_options(transport, given)
     app, path = _application(server, transport, {**of_endpoint, "host": listen.most_open_host})
-    await serve_http_app(
-        app, listen, on_stop=app.session_manager.stop, task_status=_Endpoint(task_status, path)
-    )
+    await serve_http_app(app, listen, task_status=_Endpoint(task_status, path))
 
 
 def read_options(

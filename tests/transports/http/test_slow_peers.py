@@ -1,0 +1,118 @@
+"""Clients that read slowly, and applications that do not read: neither harms the other."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import h2.events
+import pytest
+import trio
+
+from ._serving import (
+    LARGE,
+    App,
+    connected_http2,
+    make_certificate,
+    serving,
+    until,
+    untrusting_context,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PIECE = 64 * 1024
+PAUSE = 0.02
+WRITE_TIMEOUT = 0.3
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory):
+    return make_certificate(tmp_path_factory.mktemp("certificate")) | {"http2": True}
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+async def test_a_client_that_reads_slowly_and_steadily_gets_all(encrypted, tmp_path: Path):
+    options = make_certificate(tmp_path) if encrypted else {}
+    async with serving(App(), **options, write_timeout=WRITE_TIMEOUT) as (served, _):
+        tcp = await trio.open_tcp_stream("127.0.0.1", int(served.url.rpartition(":")[2]))
+        # So that it waits at the server, and not in the systems between.
+        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, PIECE)
+        stream: trio.abc.Stream = tcp
+        if encrypted:
+            context = untrusting_context()
+            stream = trio.SSLStream(tcp, context, server_hostname="x", https_compatible=True)
+        async with stream:
+            await stream.send_all(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+            began, received = trio.current_time(), 0
+            while received < LARGE:
+                data = await stream.receive_some(PIECE)
+                assert data, f"cut after {received} bytes"
+                received += len(data)
+                await trio.sleep(PAUSE * len(data) / PIECE)
+            assert trio.current_time() - began > 2 * WRITE_TIMEOUT
+
+
+async def test_an_http2_stream_that_is_read_slowly_and_steadily_is_not_given_up(tls):
+    async with (
+        serving(App(), **tls, write_timeout=WRITE_TIMEOUT) as (served, _),
+        connected_http2(served) as client,
+    ):
+        client.h2.send_headers(1, client.head(b"/large"), end_stream=True)
+        await client.flush()
+        began, received = trio.current_time(), 0
+        while received < LARGE:
+            data = await client.until(h2.events.DataReceived, 1)
+            received += len(data.data)
+            client.h2.acknowledge_received_data(data.flow_controlled_length, 1)
+            await client.flush()
+            await trio.sleep(PAUSE * len(data.data) / PIECE)
+        await client.until(h2.events.StreamEnded, 1)
+        assert trio.current_time() - began > 2 * WRITE_TIMEOUT
+
+
+async def test_a_body_that_nobody_reads_holds_up_no_other_http2_stream(tls):
+    async with serving(App(), **tls) as (served, app), connected_http2(served) as client:
+        client.h2.send_headers(1, client.head(b"/unread", b"POST"))
+        await client.flush()
+        sent = 0
+        while client.h2.local_flow_control_window(1):
+            size = min(client.h2.local_flow_control_window(1), 16_000)
+            client.h2.send_data(1, bytes(size))
+            sent += size
+        await client.flush()
+        assert 16_000 < sent < 1_000_000
+        client.h2.send_headers(3, client.head(b"/echo", b"POST"))
+        await client.flush()
+        # All that the stream that is not read was sent is no part of what others may send.
+        while client.h2.local_flow_control_window(3) < 16_000:
+            await client.until(h2.events.WindowUpdated)
+        client.h2.send_data(3, bytes(16_000), end_stream=True)
+        await client.flush()
+        await client.until(h2.events.StreamEnded, 3)
+        assert app.bodies == [bytes(16_000)]
+
+
+async def test_a_large_http2_body_is_taken_as_it_is_read(tls):
+    async with (
+        serving(App(), **tls) as (served, app),
+        connected_http2(served) as client,
+    ):
+        client.h2.send_headers(1, client.head(b"/echo", b"POST"))
+        await client.flush()
+        left = 1_000_000
+        while left:
+            size = min(client.h2.local_flow_control_window(1), 16_000, left)
+            if not size:
+                await client.until(h2.events.WindowUpdated)
+                continue
+            # Padding counts for the window, too, and may be all that a frame holds.
+            padding = min(size, 100)
+            client.h2.send_data(1, bytes(size - padding), pad_length=padding - 1)
+            left -= min(size, left)
+            await client.flush()
+        client.h2.end_stream(1)
+        await client.flush()
+        await until(lambda: app.bodies)
+        assert len(app.bodies[0]) > 900_000
