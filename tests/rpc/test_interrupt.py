@@ -206,6 +206,27 @@ def test_what_is_busy_while_it_is_cancelled_is_interrupted_by_the_next_signal(mo
     assert time.monotonic() - began < 10
 
 
+@posix
+def test_trio_itself_is_not_interrupted_however_slow_the_machine(monkeypatch):
+    monkeypatch.setattr(_interrupt, "BUSY_TIMEOUT", 0.02)
+    finished = []
+
+    @trio.lowlevel.enable_ki_protection
+    def slow():
+        for _ in range(10):
+            time.sleep(0.02)
+        finished.append("slow")
+
+    async def wait():
+        interrupt()
+        slow()
+        finished.append("then")
+        await trio.sleep_forever()
+
+    assert run_until_interrupt(wait)
+    assert finished == ["slow", "then"]
+
+
 # Anywhere at all: between making a coroutine and running it, halfway through our state
 
 

@@ -3,8 +3,8 @@
 Left to itself, Trio raises `KeyboardInterrupt` in whatever code of a task is running when the
 signal comes, between making a coroutine and running it as well as anywhere else; what is left
 lying about is then reported as a defect ("coroutine … was never awaited"). Here a signal is
-noted, and cancels at the next checkpoint. Only code that keeps the event loop busy for longer
-than `BUSY_TIMEOUT` gets a `KeyboardInterrupt`, where it is.
+noted, and cancels at the next checkpoint. Only code of a task that keeps the event loop busy for
+longer than `BUSY_TIMEOUT` gets a `KeyboardInterrupt`, where it is.
 """
 
 from __future__ import annotations
@@ -157,8 +157,10 @@ class _Interruption:
         """Take a signal; Python calls this between any two instructions of the main thread."""
         if self._impatient:
             self._impatient = False
-            if not self._seen:
+            if self._strikes_users_code():
                 raise KeyboardInterrupt
+            if not self._seen:
+                _thread.start_new_thread(self._watch, ())
             return
         if self.number is None:
             self.number = number
@@ -168,6 +170,12 @@ class _Interruption:
                 self._token.run_sync_soon(self._cancel)
         # Not threading.Thread, whose locks the main thread may be holding right now.
         _thread.start_new_thread(self._watch, ())
+
+    def _strikes_users_code(self) -> bool:
+        # Elsewhere, in Trio itself or before and after its run, it would leave things broken; and
+        # a machine that is slow is no program that is busy.
+        is_running = not self._closed and self._token is not None
+        return is_running and not self._seen and not trio.lowlevel.currently_ki_protected()
 
     def tell(self) -> int:
         """Tell that a signal ended the run, if that was not done yet; return which."""
