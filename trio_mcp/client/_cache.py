@@ -127,7 +127,11 @@ class ResponseCache:
         """
         if mode == "bypass":
             return await ask()
-        question = _Question(method, _params_key(params), _group(method, params), revision, ask)
+        try:
+            params_key = _params_key(params)
+        except (TypeError, ValueError):
+            return await ask()  # which tells what is wrong with them
+        question = _Question(method, params_key, _group(method, params), revision, ask)
         if mode == "refresh":
             return await self._refresh(question)
         while True:
