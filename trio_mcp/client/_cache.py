@@ -125,12 +125,9 @@ class ResponseCache:
         another takes over. Who comes after a change does not wait for what was asked before,
         and nobody shares the asking of one who asks ``alone``, in a time of their own.
         """
-        if mode == "bypass":
+        params_key = _params_key(params)
+        if mode == "bypass" or params_key is None:
             return await ask()
-        try:
-            params_key = _params_key(params)
-        except (TypeError, ValueError):
-            return await ask()  # which tells what is wrong with them
         question = _Question(method, params_key, _group(method, params), revision, ask)
         if mode == "refresh":
             return await self._refresh(question)
@@ -274,7 +271,8 @@ class ResponseCache:
                 # Others may have kept what this client has not asked for.
                 method, uri = group
                 params_key = _params_key({"uri": uri} if uri else {})
-                self._eviction.saw(self._keys(method, params_key, self._revision), group)
+                if params_key is not None:
+                    self._eviction.saw(self._keys(method, params_key, self._revision), group)
             self._eviction.changed(group)
 
     def open(self, revision: Revision | None) -> AbstractAsyncContextManager[None]:
@@ -294,8 +292,12 @@ class ResponseCache:
         )
 
 
-def _params_key(params: JsonObject) -> str:
-    return dumps(dict(sorted(params.items()))).decode() if params else ""
+def _params_key(params: JsonObject) -> str | None:
+    """Write params as the part of a key; None if they cannot be sent, which sending tells."""
+    try:
+        return dumps(dict(sorted(params.items()))).decode() if params else ""
+    except (TypeError, ValueError):
+        return None
 
 
 def _group(method: str, params: JsonObject) -> Group:
