@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from trio_mcp import MCPServer
 from trio_mcp.transports import TransportSecuritySettings
 from trio_mcp.transports.http._headers import Headers
 from trio_mcp.transports.http._security import check_caller
@@ -85,18 +86,38 @@ def test_what_was_refused_is_accepted_once_the_setting_names_it():
     ("origin", "status"),
     [
         (None, None),
-        ("https://api.example.com", None),
-        ("https://API.example.com", None),
+        # It may be a page of anybody, who has its name lead here (DNS rebinding).
+        ("https://api.example.com", 403),
         ("https://evil.example", 403),
         ("api.example.com", 403),
         ("null", 403),
     ],
 )
 @pytest.mark.req("R-097", "R-098")
-def test_a_public_address_without_settings_takes_web_pages_of_its_own_host(host, origin, status):
+@pytest.mark.case("C045")
+def test_a_public_address_without_settings_takes_no_web_page(host, origin, status):
     settings = TransportSecuritySettings.for_host(host)
     refusal = check_caller(headers("api.example.com", origin), settings)
     assert (refusal and refusal.status) == status
+
+
+@pytest.mark.parametrize(
+    ("options", "warnings"),
+    [
+        ({"host": "127.0.0.1"}, 0),
+        ({"host": "unix:"}, 0),
+        ({"host": "0.0.0.0"}, 1),
+        ({"host": "api.example.com"}, 1),
+        ({"host": "0.0.0.0", "transport_security": APP}, 0),
+    ],
+)
+@pytest.mark.case("C045")
+def test_a_public_address_asks_for_settings(options, warnings, caplog):
+    for make in (MCPServer("tests").streamable_http_app, MCPServer("tests").sse_app):
+        caplog.clear()
+        make(**options)
+        assert [each.levelname for each in caplog.records] == ["WARNING"] * warnings
+        assert all("allowed_hosts" in each.getMessage() for each in caplog.records)
 
 
 def test_more_origins_are_allowed_beside_those_of_the_settings():

@@ -26,6 +26,7 @@ OVER_HTTP = ["2025-03-26", "2025-06-18", "2025-11-25"]
 EVERY_REVISION = pytest.mark.parametrize("revision", OVER_HTTP)
 CAN_ELICIT = {"elicitation": {}, "sampling": {}, "roots": {}}
 TOKEN = {"progressToken": "t"}
+CLIENT = {"name": "older", "version": "1"}
 
 
 @pytest.fixture(autouse=True)
@@ -220,6 +221,44 @@ async def test_sessions_whose_clients_never_say_goodbye_are_forgotten():
         assert len(run_of(app).nursery.child_tasks) == 2
 
 
+async def test_handshakes_that_nobody_follows_up_keep_nobody_out():
+    app = make_app(HttpOptions(max_sessions=3))
+    async with open_app(app) as client:
+        used, others = OlderClient(client), [OlderClient(client) for _ in range(5)]
+        await used.initialize()
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
+        for each in others:
+            answer = await client.post(each.request("initialize", hello)).wait_complete()
+            each.session_id = answer.headers.get("mcp-session-id")
+            assert len(sessions_of(app)) <= 3
+            await trio.sleep(2)
+        # They are given a moment: the second of these asked too soon.
+        missing = [each.session_id is None for each in others]
+        assert missing == [False, False, True, False, False]
+        clients = [used, others[0], others[1], others[3], others[4]]
+        found = [(await each.ask("ping").wait_complete()).status for each in clients]
+        assert found == [200, 404, 404, 200, 200]
+        # All are used by now.
+        assert (await OlderClient(client).initialize()).status == 503
+
+
+@pytest.mark.case("C042")
+async def test_a_session_that_was_never_used_is_forgotten_sooner():
+    app = make_app()
+    async with open_app(app) as client:
+        used = OlderClient(client)
+        await used.initialize()
+        await trio.sleep(1)
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
+        await client.post(used.request("initialize", hello)).wait_complete()
+        await trio.sleep(59)
+        assert len(sessions_of(app)) == 2
+        await trio.sleep(62)
+        assert len(sessions_of(app)) == 1
+        assert (await used.ask("ping").wait_complete()).status == 200
+        assert not sessions_of(app)._unused
+
+
 async def test_a_session_is_not_idle_while_its_client_is_connected():
     app = make_app(HttpOptions(session_idle_timeout=10))
     async with open_session(app) as older:
@@ -389,8 +428,38 @@ async def test_what_is_no_message_is_400(body, code):
 @pytest.mark.req("R-573", "R-574")
 async def test_the_version_header_of_a_session(version, status):
     async with open_session(make_app()) as older:
-        answer = older.ask("tools/list", **{"mcp-protocol-version": version})
+        header = {"mcp-protocol-version": version}
+        answer = older.ask("tools/list", **header)
         assert (await answer.wait_complete()).status == status
+        stream = older.get(**header)
+        await stream.wait_started()
+        assert stream.status == status
+        deleted = older.client.start("DELETE", {**older.headers, **header})
+        assert (await deleted.wait_complete()).status == status
+
+
+@pytest.mark.parametrize("version", ["2024-01-01", "", "2025-11-25", None])
+@pytest.mark.req("R-574")
+async def test_the_version_header_means_nothing_before_there_was_one(version):
+    async with open_session(make_app(), "2025-03-26") as older:
+        header = {"mcp-protocol-version": version}
+        answer = await older.ask("tools/list", **header).wait_complete()
+        assert answer.json()["result"]["tools"]
+        stream = older.get(**header)
+        await stream.wait_started()
+        assert stream.status == 200
+        deleted = older.client.start("DELETE", {**older.headers, **header})
+        assert (await deleted.wait_complete()).status == 200
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-11-25"])
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_there_is_nothing_to_get_or_delete_in_the_modern_era(revision, method):
+    async with open_session(make_app(), revision) as older:
+        headers = {**older.headers, "accept": "*/*", "mcp-protocol-version": "2026-07-28"}
+        answer = await older.client.start(method, headers).wait_complete()
+        assert answer.status == 405
+        assert answer.headers["allow"] == "POST"
 
 
 # Batches

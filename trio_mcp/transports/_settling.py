@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp._variables import from_environment, options_of
 from trio_mcp.transports.http._options import TransportSecuritySettings
+from trio_mcp.transports.http._serve_options import UNIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from trio_mcp._variables import Option
+
+logger: Final = logging.getLogger("trio_mcp.http")
 
 SECURITY: Final = "transport_security"
 
@@ -51,3 +55,18 @@ def settle_options(
         if told:
             settled[SECURITY] = TransportSecuritySettings(**told)
     return settled
+
+
+def settle_security(settled: dict[str, Any], host: str) -> None:
+    """Decide from where a server may be called that nobody has told it, by where it listens."""
+    if settled.get(SECURITY) is not None:
+        return
+    settled[SECURITY] = TransportSecuritySettings.for_host(host)
+    # What reaches a unix socket is a proxy, which has checks of its own.
+    if settled[SECURITY] is None and host != UNIX:
+        logger.warning(
+            "%s can be reached from elsewhere: every Host is accepted, and no web page. Say what "
+            "you expect: transport_security=TransportSecuritySettings(allowed_hosts=[…], "
+            "allowed_origins=[…]), or MCP_ALLOWED_HOSTS and MCP_ALLOWED_ORIGINS",
+            host or "A server on all addresses",
+        )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp._variables import options_of
-from trio_mcp.transports._settling import SECURITY, settle_options
+from trio_mcp.transports._settling import SECURITY, settle_options, settle_security
 
 from ._app import HttpApp, SseApp
-from ._options import HttpOptions, HttpPaths, TransportSecuritySettings
+from ._options import HttpOptions, HttpPaths
 from ._routes import as_route
 from ._serve_options import ServeOptions
 
@@ -95,6 +95,5 @@ def make_sse_app(server: Service, given: Mapping[str, Any], routes: Iterable[Any
 def _http_options(settled: dict[str, Any]) -> HttpOptions:
     host = settled.pop("host", ServeOptions().host)
     _OPTIONS["host"].kind.check("host", host)
-    if settled.get(SECURITY) is None:
-        settled[SECURITY] = TransportSecuritySettings.for_host(host)
+    settle_security(settled, host)
     return HttpOptions(**settled)

@@ -26,7 +26,7 @@ from ._heart import Heart
 from ._modern import serve_modern
 from ._older import OlderEra
 from ._options import HttpOptions
-from ._rules import check_method, check_post, is_modern
+from ._rules import check_method, check_post, check_version, is_modern
 from ._security import check_caller
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class StreamableHTTPSessionManager:
       app: The server.
       stateless: Whether older clients have no sessions (``stateless_http`` there).
       security_settings: From where it may be called (``transport_security`` there). If it is
-          not given, from web pages of the same host.
+          not given, by every name, and from no web page but those of `cors_origins`.
 
     Attributes:
       options: How requests are answered.
@@ -203,8 +203,8 @@ class StreamableHTTPSessionManager:
             return None
         if request.method == "POST":
             return await self._post(run, request, response)
-        if is_modern(headers, None):
-            return check_method(request.method, ("POST",))
+        if is_modern(headers, None) and not run.older.ignores_version(request):
+            return check_version(headers) or check_method(request.method, ("POST",))
         return await run.older.serve(request, response)
 
     async def _post(
@@ -219,7 +219,7 @@ class StreamableHTTPSessionManager:
         if not isinstance(body, bytes):
             return body
         frame = parse_frame(body)
-        if is_modern(request.headers, frame):
+        if is_modern(request.headers, frame) and not run.older.ignores_version(request):
             return await serve_modern(
                 run.serving,
                 run.heart,

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from trio_mcp._codec import Batch, Malformed, dump_message
+from trio_mcp._codec import Batch, Malformed
 from trio_mcp._protocol._refusals import invalid_request
 from trio_mcp._rpc._answer import answer, error_for
-from trio_mcp._rpc._bad_answers import fail_by_batch, fail_by_malformed
+from trio_mcp._rpc._bad_answers import fail_by_malformed
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.types import (
     DEFAULT_NEGOTIATED_VERSION,
-    ErrorData,
     JSONRPCError,
     JSONRPCRequest,
     JSONRPCResponse,
@@ -25,6 +24,13 @@ from trio_mcp.types._revisions import LATEST_HANDSHAKE, revision_for
 from ._event_store import SharedEventStore
 from ._following import Follower
 from ._left_alone import LeftAlone
+from ._older_frames import (
+    cancelled,
+    check_batch,
+    id_of_last,
+    refuse_faults,
+    take_unanswered,
+)
 from ._outgoing import EVENT_STREAM_HEADERS, Outgoing
 from ._refusal import Refusal
 from ._rules import (
@@ -34,9 +40,11 @@ from ._rules import (
     VERSION_HEADER,
     check_accept,
     check_method,
+    names_modern_revision,
     refuse_malformed,
 )
-from ._sessions import Session, Sessions
+from ._session_table import Sessions
+from ._sessions import Session
 from ._written import dump_answer
 
 if TYPE_CHECKING:
@@ -54,9 +62,6 @@ if TYPE_CHECKING:
     from ._session_streams import SessionStream
 
 logger: Final = logging.getLogger("trio_mcp.http")
-
-REQUEST_CANCELLED: Final = -32800
-"""Answered in JSON mode to a request that was cancelled, where there has to be some answer."""
 
 RETRY_AFTER: Final = (("retry-after", "60"),)
 RETRY_SOON: Final = (("retry-after", "1"),)
@@ -88,6 +93,20 @@ class OlderEra:
         """The methods of HTTP that there are."""
         return ("POST",) if self._options.stateless_http else ("GET", "POST", "DELETE")
 
+    def ignores_version(self, request: HttpRequest) -> bool:
+        """Tell whether a request is of a session where the header of the version says nothing.
+
+        Who names a revision of the modern era in it has left that session.
+        """
+        if names_modern_revision(request.headers):
+            return False
+        session = self._find(request)
+        return (
+            isinstance(session, Session)
+            and session.revision is not None
+            and not session.revision.has_version_header
+        )
+
     # POST
 
     async def post(
@@ -117,13 +136,14 @@ class OlderEra:
     async def _initialize(
         self, request: HttpRequest, response: HttpResponse, frame: JSONRPCRequest
     ) -> Refusal | None:
-        if self.sessions.are_full:
+        if not self.sessions.may_have_room:
             return self._full()
         session = Session(self._serving, self._nursery, self._options, request.principal)
         is_open = False
         try:
             message, data = dump_answer(await self._shake_hands(session, request, frame))
             if isinstance(message, JSONRPCResponse):
+                self.sessions.make_room()
                 if self.sessions.are_full:
                     return self._full()
                 is_open = True
@@ -163,7 +183,7 @@ class OlderEra:
             fail_by_malformed(session.calls, frame)
             return refuse_malformed(frame)
         if isinstance(frame, Batch):
-            refusal = _check_batch(session, frame)
+            refusal = check_batch(session, frame)
             if refusal is not None:
                 return refusal
             return await self._take(session, request, response, frame.messages, is_batch=True)
@@ -179,10 +199,10 @@ class OlderEra:
         is_batch: bool,
     ) -> Refusal | None:
         requests = [each for each in frames if isinstance(each, JSONRPCRequest)]
-        faults = _faults(session, frames)
+        faults = refuse_faults(session, frames)
         if not requests and not faults:
             for each in frames:
-                _take_unanswered(session, each)
+                take_unanswered(session, each)
             await response.send_whole(202)
             return None
         stream = session.open_stream(requests)
@@ -198,11 +218,11 @@ class OlderEra:
                 if isinstance(each, JSONRPCRequest):
                     await _start(session, each, request, stream, is_batch=is_batch)
                 else:
-                    _take_unanswered(session, each)
+                    take_unanswered(session, each)
             if not requests:
                 stream.end()
             await self._respond(
-                request, response, outgoing, is_batch=is_batch, last_id=_last_id(requests)
+                request, response, outgoing, is_batch=is_batch, last_id=id_of_last(requests)
             )
         finally:
             stream.let_go(outgoing)
@@ -228,7 +248,7 @@ class OlderEra:
             elif not outgoing.gone:
                 answers = outgoing.answers
                 if json_only and not answers:
-                    answers = [_cancelled(last_id)]
+                    answers = [cancelled(last_id)]
                 await _send_json(response, answers, is_batch=is_batch)
 
     # Each request for itself
@@ -245,7 +265,7 @@ class OlderEra:
         try:
             if not isinstance(frame, JSONRPCRequest) or frame.method != "initialize":
                 session.assume(_revision_of(request))
-            refusal = _check_batch(session, frame) if isinstance(frame, Batch) else None
+            refusal = check_batch(session, frame) if isinstance(frame, Batch) else None
             if refusal is not None:
                 return refusal
             is_batch = isinstance(frame, Batch)
@@ -352,14 +372,6 @@ def _revision_of(request: HttpRequest) -> Revision:
     return revision_for(named) or LATEST_HANDSHAKE
 
 
-def _check_batch(session: Session, batch: Batch) -> Refusal | None:
-    if session.revision is not None and session.revision.has_batching:
-        return None
-    what = "Batches are not part of this protocol version"
-    fail_by_batch(session.calls, batch, what)
-    return Refusal.for_error(invalid_request(what))
-
-
 async def _start(
     session: Session,
     frame: JSONRPCRequest,
@@ -373,32 +385,6 @@ async def _start(
         await stream.answer(*dump_answer(JSONRPCError(id=frame.id, error=error)))
         return
     await session.start(frame, request, stream)
-
-
-def _faults(session: Session, frames: Sequence[JSONRPCMessage | Malformed]) -> list[bytes]:
-    """Answer what is no message, unless it is a bad answer, which its question hears of."""
-    faults: list[bytes] = []
-    for each in frames:
-        if not isinstance(each, Malformed) or fail_by_malformed(session.calls, each):
-            continue
-        if not each.is_response:
-            error = ErrorData(code=each.code, message=each.message)
-            faults.append(dump_message(JSONRPCError(id=each.id, error=error)))
-    return faults
-
-
-def _take_unanswered(session: Session, frame: JSONRPCMessage | Malformed) -> None:
-    if not isinstance(frame, (JSONRPCRequest, Malformed)):
-        session.take(frame)
-
-
-def _last_id(requests: list[JSONRPCRequest]) -> RequestId | None:
-    return requests[-1].id if requests else None
-
-
-def _cancelled(request_id: RequestId | None) -> bytes:
-    error = ErrorData(code=REQUEST_CANCELLED, message="The request was cancelled")
-    return dump_message(JSONRPCError(id=request_id, error=error))
 
 
 async def _send_json(response: HttpResponse, answers: list[bytes], *, is_batch: bool) -> None:

@@ -50,7 +50,7 @@ class TransportSecuritySettings:
     """From where an HTTP server may be called.
 
     Where none are given, a server on a loopback address accepts the names of that address, and
-    another one every ``Host``, with the ``Origin`` of the same host.
+    another one every ``Host``, and no ``Origin`` but those of ``cors_origins``.
 
     Attributes:
       enable_dns_rebinding_protection: Whether anything is checked at all.
@@ -97,7 +97,7 @@ class HttpOptions:
       max_sessions: At the same time; more are refused with 503. None for any number.
       transport_security: From where it may be called. If it is not given, it goes by the
           address that is listened on: on a loopback address the names of that are accepted;
-          elsewhere every name, and web pages of the same host alone.
+          elsewhere every name, and no web page but those of `cors_origins`.
       keep_alive_interval: Seconds after which an answer that has not come becomes a stream,
           and between the comments on a silent stream.
       body_timeout: Seconds for the body of a request.

@@ -159,6 +159,14 @@ def is_modern(headers: Headers, frame: Frame | None) -> bool:
     return is_object(meta) and PROTOCOL_VERSION_META_KEY in meta
 
 
+def check_version(headers: Headers) -> Refusal | None:
+    """Refuse a request without a body that names no revision that there is."""
+    for each in headers.all(VERSION_HEADER):
+        if revision_for(each) is None:
+            return Refusal.of(400, f"{VERSION_HEADER} {each[:100]!a} is no revision")
+    return None
+
+
 def check_frame(frame: Frame) -> Refusal | None:
     """Refuse a body that is no request and no notification, in the modern era."""
     if isinstance(frame, (JSONRPCRequest, JSONRPCNotification)):
@@ -190,7 +198,7 @@ def check_modern(headers: Headers, request: JSONRPCRequest) -> Refusal | None:
     params = NO_ARGUMENTS if request.params is None else request.params
     try:
         _check_single(headers)
-        if request.method == "initialize" and _names_modern_revision(headers):
+        if request.method == "initialize" and names_modern_revision(headers):
             raise no_handshake(params.get("protocolVersion"))
         meta = params.get("_meta", NO_ARGUMENTS)
         if not is_object(meta):
@@ -205,7 +213,8 @@ def check_modern(headers: Headers, request: JSONRPCRequest) -> Refusal | None:
     return None
 
 
-def _names_modern_revision(headers: Headers) -> bool:
+def names_modern_revision(headers: Headers) -> bool:
+    """Tell whether a header names a revision of the modern era that there is."""
     revision = revision_for(headers.get(VERSION_HEADER, ""))
     return revision is not None and revision.is_modern
 

@@ -34,12 +34,13 @@ def check_caller(
 
     Args:
       headers: Of the request.
-      settings: What is allowed; when None, the origin has to be of the same host.
+      settings: What is allowed; when None, every host, and no web page. One that is of the same
+          host may be so by a name of its own.
       more_origins: Allowed as well.
 
     """
     if settings is None:
-        return _check_same_origin(headers, more_origins)
+        return _check_origin(headers, more_origins)
     if not settings.enable_dns_rebinding_protection:
         return None
     hosts = headers.all("host")
@@ -53,15 +54,6 @@ def _check_origin(headers: Headers, allowed: Iterable[str]) -> Refusal | None:
     if not origins or (len(origins) == 1 and _is_allowed(origins[0], allowed)):
         return None
     return _refused("Origin", origins, 403, "allowed_origins")
-
-
-def _check_same_origin(headers: Headers, more_origins: Iterable[str]) -> Refusal | None:
-    origins, hosts = headers.all("origin"), headers.all("host")
-    if len(origins) == 1 and len(hosts) == 1:
-        _, found, authority = origins[0].partition("://")
-        if found and authority.lower() == hosts[0].lower():
-            return None
-    return _check_origin(headers, more_origins)
 
 
 def _is_allowed(value: str, allowed: Iterable[str]) -> bool:

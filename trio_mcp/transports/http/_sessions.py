@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import secrets
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-import attrs
 import trio
 
 from trio_mcp._codec import excerpt
@@ -32,8 +30,6 @@ from ._session_streams import NOT_RESUMABLE, STORE_SECONDS, SessionStream, Strea
 from ._written import dump_answer, dump_notification
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from trio_mcp._rpc._calls import Call
     from trio_mcp._rpc._exchange import Principal
     from trio_mcp._rpc._service import Connection, Serving
@@ -378,88 +374,3 @@ class Session:
             stream = SessionStream(stream_id, self._stream_options, self._order)
             stream.end()
         return stream
-
-
-@attrs.define(eq=False)
-class Sessions:
-    """All sessions of a run. One whose client is not connected for long is ended.
-
-    Args:
-      idle_timeout: In seconds; None for never.
-      limit: How many there may be; None for any number.
-
-    """
-
-    _idle_timeout: float | None
-    _limit: int | None
-    _by_id: dict[str, Session] = attrs.Factory(dict[str, Session])
-    # Those whose clients are not connected, by the time from when on, oldest first.
-    _idle: dict[Session, float] = attrs.Factory(dict[Session, float])
-    _changed: trio.Event = attrs.field(factory=trio.Event)
-
-    def __len__(self) -> int:
-        return len(self._by_id)
-
-    @property
-    def are_full(self) -> bool:
-        """Whether there may be no more."""
-        return self._limit is not None and len(self._by_id) >= self._limit
-
-    def add(self, session: Session) -> None:
-        """Know a session from now on."""
-        self._by_id[session.id] = session
-        if not session.open_requests:
-            self._begin_idling(session)
-
-    def find(self, session_id: str, principal: Principal | None) -> Session | None:
-        """Find a session; None for one of somebody else, too."""
-        session = self._by_id.get(session_id)
-        return session if session is not None and session.belongs_to(principal) else None
-
-    @contextmanager
-    def using(self, session: Session) -> Generator[None]:
-        """Know that the client of a session is connected, as long as the block lasts."""
-        session.open_requests += 1
-        self._idle.pop(session, None)
-        try:
-            yield
-        finally:
-            session.open_requests -= 1
-            if not session.open_requests and session.id in self._by_id:
-                self._begin_idling(session)
-
-    def _begin_idling(self, session: Session) -> None:
-        self._idle[session] = trio.current_time()
-        self._changed.set()
-
-    def end(self, session: Session, reason: str, *, may_be_resumed: bool = False) -> None:
-        """End a session, and forget it; see `Session.end`."""
-        self._by_id.pop(session.id, None)
-        self._idle.pop(session, None)
-        session.end(reason, may_be_resumed=may_be_resumed)
-
-    def end_all(self, reason: str) -> None:
-        """End every session, since the server stops; others may serve on."""
-        for session in list(self._by_id.values()):
-            self.end(session, reason, may_be_resumed=True)
-
-    def close_streams(self) -> None:
-        """Let streams end that wait for what may come, and not for answers."""
-        for session in self._by_id.values():
-            session.standalone.end()
-
-    async def expire(self) -> None:
-        """End sessions that are idle for too long, until cancelled."""
-        if self._idle_timeout is None:
-            await trio.sleep_forever()
-            return
-        while True:
-            self._changed = trio.Event()
-            if not self._idle:
-                await self._changed.wait()
-                continue
-            session, since = next(iter(self._idle.items()))
-            await trio.sleep_until(since + self._idle_timeout)
-            if self._idle.get(session) == since:
-                logger.debug("A session was idle for %g s, and is ended", self._idle_timeout)
-                self.end(session, f"its client was gone for {self._idle_timeout:g} s")

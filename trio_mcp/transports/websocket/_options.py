@@ -15,7 +15,7 @@ from trio_mcp._variables import (
     settable,
     whole,
 )
-from trio_mcp.transports._settling import SECURITY, settle_options
+from trio_mcp.transports._settling import SECURITY, settle_options, settle_security
 from trio_mcp.transports.http._options import TransportSecuritySettings
 from trio_mcp.transports.http._serve_options import ServeOptions
 
@@ -88,6 +88,5 @@ def read_options(given: Mapping[str, Any]) -> tuple[ServeOptions, WebSocketOptio
         "The transport 'websocket'", (*LISTENING, *_OWN, SECURITY), _OPTIONS, given
     )
     listening = ServeOptions(**{name: settled.pop(name) for name in LISTENING if name in settled})
-    if settled.get(SECURITY) is None:
-        settled[SECURITY] = TransportSecuritySettings.for_host(listening.most_open_host)
+    settle_security(settled, listening.most_open_host)
     return listening, WebSocketOptions(**settled)
