@@ -269,7 +269,8 @@ async def test_a_run_that_ends_lets_requests_answer_and_cancels_the_rest():
         await trio.testing.wait_all_tasks_blocked()
     assert quick.json()["result"]["content"][0]["text"] == "waited"
     assert slow.returned
-    assert slow.status is None
+    assert slow.status == 500
+    assert "stopped" in slow.json()["error"]["message"]
     assert reasons == [pytest.approx(1)]
 
 

@@ -411,6 +411,30 @@ async def test_client_that_leaves_is_noticed_although_more_than_its_request_has_
             await until(lambda: app.disconnects == 1)
 
 
+async def test_client_that_leaves_is_noticed_however_much_more_than_its_request_has_come():
+    async with serving() as (served, app):
+        async with connected(served) as raw:
+            await raw.get("/watched")
+            await raw.until(b"begin\n\n")
+            # More than systems keep between two sockets, so it is read.
+            await raw.get("/echo", body=bytes(10_000_000))
+        with trio.fail_after(1):
+            await until(lambda: app.disconnects == 1)
+
+
+async def test_connection_with_too_much_behind_a_request_ends_after_it():
+    async with serving() as (served, app), connected(served) as raw:
+        await raw.get("/hold")
+        await raw.get("/echo", body=bytes(10_000_000))
+        await until(lambda: app.running == 1)
+        app.release.set()
+        answer = await raw.rest()
+        assert answer.count(b"HTTP/1.1") == 1
+        assert b"connection: close\r\n" in answer
+        assert answer.endswith(b"held")
+        assert app.bodies == []
+
+
 async def test_disconnect_hook_is_silent_when_the_answer_was_complete():
     async with serving() as (served, app):
         async with connected(served) as raw:

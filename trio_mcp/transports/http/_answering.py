@@ -13,7 +13,7 @@ from trio_mcp._rpc._answer import INTERNAL_ERROR_TEXT
 from trio_mcp.types import INTERNAL_ERROR, ErrorData
 
 from ._refusal import Refusal
-from ._rules import is_modern
+from ._rules import CLOSE, is_modern
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
@@ -91,6 +91,13 @@ class ActiveRequests:
         """Wait until there are none. Not a checkpoint."""
         while self._scopes:
             await self._idle.park()
+
+
+def cut_off(response: HttpResponse) -> Refusal | None:
+    """Answer a request that was cancelled since its run ended, where nothing was answered yet."""
+    if response.started:
+        return None
+    return Refusal.of(500, "The server stopped before there was an answer", headers=CLOSE)
 
 
 def not_running(*, stopping: bool, manager: str) -> Refusal:

@@ -49,7 +49,8 @@ WRITE_SIZE: Final = 64 * 1024
 """Bytes of TLS that a client has to take within the limit of time."""
 
 MAX_READ_AHEAD: Final = 64 * 1024
-"""Bytes that may come behind a running request before the connection is not read on."""
+"""Bytes that may come behind a running request. With more, the connection ends after it: not to
+read on would be not to notice when the client goes."""
 
 MAX_UNSENT: Final = 64 * 1024
 """Bytes of HTTP/2 that may wait to be written before those who send wait, too."""
@@ -255,7 +256,7 @@ class HttpConnection:
             nursery.cancel_scope.cancel(reason="the request before this one is answered")
 
     async def _read_ahead(self) -> None:
-        while len(self._ahead) < MAX_READ_AHEAD:
+        while True:
             try:
                 data = await self._stream.receive_some(READ_SIZE)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -263,7 +264,10 @@ class HttpConnection:
             if not data:
                 self._reading.cancel(reason="the client has gone")
                 return
-            self._ahead += data
+            if len(self._ahead) < MAX_READ_AHEAD:
+                self._ahead += data
+            elif isinstance(self._protocol, Http1):
+                self._protocol.is_last = True
 
     # What hypercorn asks for: it takes this object for its task group
 
@@ -393,7 +397,8 @@ class HttpConnection:
         """Whether the client is perhaps still sending what nobody will read."""
         if self._broken or isinstance(protocol, Http2):
             return False
-        return self._in_head or protocol.connection.their_state in _UNFINISHED
+        is_unread = protocol.connection.their_state in _UNFINISHED or protocol.is_last
+        return self._in_head or is_unread
 
     async def _linger(self) -> None:
         with trio.move_on_after(LINGER_TIMEOUT), suppress(trio.BrokenResourceError):

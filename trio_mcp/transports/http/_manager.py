@@ -13,7 +13,7 @@ from trio_mcp._codec import parse_frame
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 
 from . import _cors as cors
-from ._answering import ActiveRequests, answer_request, not_running
+from ._answering import ActiveRequests, answer_request, cut_off, not_running
 from ._asgi import HttpRequest, HttpResponse, read_body
 from ._defaults import (
     DEFAULT_BODY_TIMEOUT,
@@ -71,6 +71,8 @@ class Run:
         self.active.cancel("the server stopped")
         with finish_within(STOP_SECONDS):
             await self.active.wait_idle()
+        # One may have been opened meanwhile.
+        self.older.sessions.end_all("the server stopped")
 
 
 class StreamableHTTPSessionManager:
@@ -188,7 +190,7 @@ class StreamableHTTPSessionManager:
             return not_running(stopping=run is not None, manager="mcp.session_manager")
         with run.active.request():
             return await self._serve(run, request, response)
-        return None
+        return cut_off(response)
 
     async def _serve(
         self, run: Run, request: HttpRequest, response: HttpResponse

@@ -20,6 +20,7 @@ import trio
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes, Settings
 from hypercorn.config import Config
+from hypercorn.events import Closed
 from hypercorn.protocol.events import Body, EndBody, Request, Response, StreamClosed
 from hypercorn.protocol.h2 import H2Protocol
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
@@ -88,7 +89,8 @@ class Http1(H11Protocol):
     def __init__(self, wait: Wait, *args: Any) -> None:
         super().__init__(*args)
         self.can_read = _WatchedEvent(wait)
-        self._is_framed_twice = False
+        self.is_last = False
+        """Whether no other request is served on the connection."""
 
     async def _check_protocol(self, event: h11.Request) -> None:
         # A server may ignore an Upgrade (RFC 9110, 7.8), so that is no error. The preface of
@@ -117,8 +119,8 @@ class Http1(H11Protocol):
     async def _create_stream(self, request: h11.Request) -> None:
         # As hypercorn's, but that it would make a WebSocket of an Upgrade that asks for one.
         target, headers = _resolved(request)
-        self._is_framed_twice = _is_framed_twice(headers)
-        if self._is_framed_twice:
+        if _is_framed_twice(headers):
+            self.is_last = True
             headers = [each for each in headers if each[0] != b"content-length"]
         self.stream = stream = HTTPStream(
             self.app,
@@ -147,10 +149,18 @@ class Http1(H11Protocol):
         """Send what the application sent."""
         # An answer to a request that is not read to its end: the connection can carry no other
         # one, and a client that was not told (RFC 9112, 9.6) would lose its next.
-        is_last = self.connection.their_state is h11.SEND_BODY or self._is_framed_twice
+        is_last = self.connection.their_state is h11.SEND_BODY or self.is_last
         if isinstance(event, Response) and is_last and not _says_connection(event):
             event.headers.append((b"connection", b"close"))
         await super().stream_send(event)
+
+    async def _maybe_recycle(self) -> None:
+        if not self.is_last:
+            await super()._maybe_recycle()
+            return
+        await self._close_stream()
+        await self.can_read.set()
+        await self.send(Closed())
 
     async def refuse(self, status: int) -> None:
         """Answer what is no request, or not yet one."""

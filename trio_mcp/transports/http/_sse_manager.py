@@ -20,7 +20,7 @@ from trio_mcp._rpc._channel import Channel
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp._rpc._peer import open_peer
 
-from ._answering import ActiveRequests, answer_request, not_running
+from ._answering import ActiveRequests, answer_request, cut_off, not_running
 from ._asgi import HttpRequest, HttpResponse, read_body
 from ._outgoing import Outgoing
 from ._refusal import Refusal
@@ -187,7 +187,7 @@ class SseSessionManager:
                 if is_stream:
                     return await self._stream(run, request, response)
                 return await self._post(run, request, response)
-            return None
+            return cut_off(response)
 
         response = HttpResponse(send, scope.get("http_version", "1.1"))
         await answer_request(HttpRequest(scope, receive), response, serve)
