@@ -228,3 +228,23 @@ async def test_a_store_that_hangs_holds_up_no_end(autojump_clock, caplog):
     assert warnings(caplog) == [
         "The cache store failed (delete), and is done without: no answer within 1 s"
     ]
+
+
+@pytest.mark.parametrize("stays", [True, False])
+async def test_a_change_that_comes_while_a_store_rests_is_not_forgotten(autojump_clock, stays):
+    mcp, store = shared_server(), Faulty()
+    shared = CacheConfig(store=store, target_id="server", clock=trio.current_time)
+    async with Client(mcp, cache=shared) as client:
+        await look(client)
+        async with client.listen(tools_list_changed=True) as events:
+            store.faults["get"] = "hang"
+            await client.list_tools()
+            store.faults.clear()
+            await client.call_tool("change")
+            await anext(events)
+            if stays:
+                await trio.sleep(STORE_REST + 1)
+                async with Client(mcp, cache=shared) as other:
+                    assert (await look(other))[0] == ["change", "new"]
+    async with Client(mcp, cache=shared) as other:
+        assert (await look(other))[0] == ["change", "new"]

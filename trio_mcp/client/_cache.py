@@ -213,7 +213,6 @@ class ResponseCache:
         key, other = (public, private) if is_public else (private, public)
         if self._eviction is not None:
             self._eviction.saw((key,), question.group)
-            self._eviction.written(key)
         expires_at = self._config.clock() + answer.ttl_ms / 1000
         entry = CacheEntry(value, "public" if is_public else "private", expires_at)
         kept = False
@@ -222,6 +221,8 @@ class ResponseCache:
         finally:
             if kept:
                 self._changes.wrote(key, count)
+                if self._eviction is not None:
+                    self._eviction.written((key, other))
             else:
                 # The store may hold what came before, which is not to come back.
                 self._changes.happened(question.group)

@@ -13,7 +13,7 @@ import trio
 
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 
-from ._cache_guard import STORE_TIMEOUT
+from ._cache_guard import STORE_REST, STORE_TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
@@ -53,9 +53,10 @@ class Eviction:
         if stale:
             self._wake.set()
 
-    def written(self, key: CacheKey) -> None:
-        """What a key holds now is newer than the change that it was to be deleted for."""
-        self._due.pop(key, None)
+    def written(self, keys: Iterable[CacheKey]) -> None:
+        """What these keys hold now is newer than the change that they were to be deleted for."""
+        for key in keys:
+            self._due.pop(key, None)
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None, None]:
@@ -79,12 +80,16 @@ class Eviction:
         while True:
             await self._wake.wait()
             self._wake = trio.Event()
-            await self._delete_due()
+            while not await self._delete_due():  # noqa: ASYNC110 - the store tells nobody
+                # No call waits for this, but a store that is down need not be asked all the time.
+                await trio.sleep(STORE_REST)
 
-    async def _delete_due(self) -> None:
+    async def _delete_due(self) -> bool:
         due = dict(self._due)
-        await self._store.forget(due)
+        if not await self._store.forget(due):
+            return False
         # Not before: whoever is cancelled here leaves it to the end of the block.
         for key, change in due.items():
             if self._due.get(key) is change:
                 del self._due[key]
+        return True

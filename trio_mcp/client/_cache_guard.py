@@ -68,12 +68,18 @@ class GuardedStore:
                 return True
         return False
 
-    async def forget(self, keys: Iterable[CacheKey]) -> None:
-        """Forget what is kept under these keys, as far as the store can."""
-        if not self._rests():
-            with self._guard("delete"):
-                for key in keys:
-                    await self._store.delete(key)
+    async def forget(self, keys: Iterable[CacheKey]) -> bool:
+        """Forget what is kept under these keys, also in a store that is left alone otherwise.
+
+        Returns:
+          Whether the store has forgotten them.
+
+        """
+        with self._guard("delete"):
+            for key in keys:
+                await self._store.delete(key)
+            return True
+        return False
 
     def _rests(self) -> bool:
         return trio.current_time() < self._rests_until
