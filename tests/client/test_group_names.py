@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trio_mcp.client._group_catalog import MAX_REMEMBERED, Catalog, Offer
-from trio_mcp.client._group_names import NamePolicy
+from trio_mcp.client._group_names import MAX_PREFIX, NamePolicy, _DistinctNames
 from trio_mcp.errors import ConnectionLost, MCPError
 from trio_mcp.types import Implementation, Prompt, Resource, Tool
 
@@ -65,6 +65,32 @@ def test_names_that_are_taken_even_so_get_numbers():
 def test_prefixes_are_made_of_what_models_may_say(name, prefix):
     group = Group().take_in("a", "x").take_in("b", "x", name=name)
     assert set(group.tools) == {"x", f"{prefix}_x"}
+
+
+class Counted(set):
+    """A set that counts how often it was asked."""
+
+    asked = 0
+
+    def __contains__(self, name):
+        self.asked += 1
+        return super().__contains__(name)
+
+
+@pytest.mark.parametrize("taken", [0, 3_000])
+def test_numbers_that_are_taken_are_tried_once_for_all_of_one_name(taken):
+    count = 2_000
+    reserved = Counted(["x", "b_x", *(f"b_{number}_x" for number in range(2, taken))])
+    names = _DistinctNames(Implementation(name="b", version="1"), reserved)
+    for _ in range(count):
+        reserved.add(names.name_for("x"))
+    assert len(reserved) == count + max(2, taken)
+    assert reserved.asked <= 2 * count + taken
+
+
+def test_what_goes_before_names_is_short():
+    group = Group().take_in("a", "x").take_in("b", "x", name="b" * 1_000_000)
+    assert set(group.tools) == {"x", f"{'b' * MAX_PREFIX}_x"}
 
 
 def test_a_thing_keeps_its_name_while_its_server_lists_it():

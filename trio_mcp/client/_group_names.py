@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 import attrs
@@ -22,6 +23,10 @@ CollisionPolicy: TypeAlias = Literal["prefix", "refuse"]
 
 # What names of tools are made of; models are told them, and take nothing else.
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]+")
+
+MAX_PREFIX: Final = 64
+"""Characters of a server's name that go before names of its own: half of what names of tools
+should have at most (tools, tool names)."""
 
 
 @attrs.frozen
@@ -69,7 +74,9 @@ class Names(Generic[OwnerT, ThingT]):
     ) -> Mapping[str, ThingT]:
         """Find names for what a server offers. Nothing changes.
 
-        What had a name before keeps it, so that nobody who was told it is led astray.
+        What had a name before keeps it, so that nobody who was told it is led astray. The work
+        grows with the number of names and not faster, whatever they are: a server chooses them,
+        and nothing else runs meanwhile.
 
         Args:
           owner: Stands for the server.
@@ -85,6 +92,7 @@ class Names(Generic[OwnerT, ThingT]):
         reserved = {name for name, other in self._owner_of.items() if other is not owner}
         others = frozenset(reserved)
         reserved.update(name for name in kept if name is not None)
+        distinct = _DistinctNames(info, reserved)
         planned: dict[str, ThingT] = {}
         for thing, known in zip(things, kept, strict=True):
             name = known
@@ -97,17 +105,17 @@ class Names(Generic[OwnerT, ThingT]):
                         f"is {info.name!r}",
                     )
                 if name in reserved:
-                    name = _distinct(name, info, reserved)
+                    name = distinct.name_for(name)
                 reserved.add(name)
             planned[name] = thing
         return planned
 
     def _kept_names(self, owner: OwnerT, things: Iterable[ThingT]) -> list[str | None]:
         # By the things' own names; several of one name (resources may) keep theirs in order.
-        before: dict[str, list[str]] = {}
+        before: dict[str, deque[str]] = {}
         for name, thing in self._by_owner.get(owner, {}).items():
-            before.setdefault(thing.name, []).append(name)
-        return [names.pop(0) if (names := before.get(thing.name)) else None for thing in things]
+            before.setdefault(thing.name, deque()).append(name)
+        return [names.popleft() if (names := before.get(thing.name)) else None for thing in things]
 
     def replace(self, owner: OwnerT, planned: Mapping[str, ThingT]) -> None:
         """Put planned names in place of those that the server had."""
@@ -135,11 +143,27 @@ class Names(Generic[OwnerT, ThingT]):
         }
 
 
-def _distinct(name: str, info: Implementation, reserved: Collection[str]) -> str:
-    prefix = _NOT_IN_NAMES.sub("_", info.name).strip("_") or "server"
-    candidate = f"{prefix}_{name}"
-    number = 2
-    while candidate in reserved:
-        candidate = f"{prefix}_{number}_{name}"
-        number += 1
-    return candidate
+class _DistinctNames:
+    """Makes names of one server that nothing else has."""
+
+    def __init__(self, info: Implementation, reserved: Collection[str]) -> None:
+        self._info = info
+        self._reserved = reserved
+        self._prefix: str | None = None
+        # By the name that was wanted: up to here all numbers are taken, and none becomes free.
+        self._numbers: dict[str, int] = {}
+
+    def name_for(self, name: str) -> str:
+        """Put the server's name before one that is taken, and a number where that is, too."""
+        prefix = self._prefix = self._prefix or _prefix_for(self._info)
+        number = self._numbers.get(name, 1)
+        candidate = f"{prefix}_{name}" if number == 1 else f"{prefix}_{number}_{name}"
+        while candidate in self._reserved:
+            number += 1
+            candidate = f"{prefix}_{number}_{name}"
+        self._numbers[name] = number
+        return candidate
+
+
+def _prefix_for(info: Implementation) -> str:
+    return _NOT_IN_NAMES.sub("_", info.name).strip("_")[:MAX_PREFIX] or "server"
