@@ -309,7 +309,8 @@ def test_a_signal_leaves_nothing_lying_about_wherever_it_strikes():
 
     total = calls_of(-1, run)
     assert total > 1000
-    for at in range(3, total, max(1, total // 300)):
+    # Not the last ones: a signal that comes when all is over is Python's own again.
+    for at in range(3, total - 50, max(1, total // 300)):
         opened.clear()
         # A coroutine that is never awaited is a warning, and so an error.
         calls_of(at, run)
