@@ -13,6 +13,8 @@ from trio_mcp import Client, Context, MCPServer
 from trio_mcp.errors import MCPDeprecationWarning
 from trio_mcp.testing import open_client
 from trio_mcp.types import (
+    LoggingMessageNotification,
+    LoggingMessageNotificationParams,
     Notification,
     ResourceUpdatedNotification,
     ResourceUpdatedNotificationParams,
@@ -83,3 +85,27 @@ async def test_a_client_tells_what_the_revision_has(autojump_clock, caplog, revi
         own if revision.is_modern else [*roots, *own]
     )
     assert ("is not sent" in caplog.text) == revision.is_modern
+
+
+@pytest.mark.req("R-322")
+@pytest.mark.parametrize("road", ["direct", "text"])
+@pytest.mark.parametrize("wanted", [None, "info", "error"])
+async def test_a_log_message_made_by_hand_goes_to_who_asked_for_its_level(
+    autojump_clock, road, wanted
+):
+    heard: list[Any] = []
+    mcp = MCPServer()
+
+    @mcp.tool()
+    async def tell(ctx: Context) -> None:
+        for level in ("debug", "warning", "error"):
+            params = LoggingMessageNotificationParams(level=level, data=level)
+            await ctx.session.send_notification(LoggingMessageNotification(params=params))
+
+    async def hear(params: LoggingMessageNotificationParams) -> None:
+        heard.append(params.data)
+
+    async with open_client(mcp, road, logging_callback=hear, log_level=wanted) as client:
+        await client.call_tool("tell")
+        await trio.testing.wait_all_tasks_blocked()
+    assert heard == {None: [], "info": ["warning", "error"], "error": ["error"]}[wanted]

@@ -236,6 +236,11 @@ class ServerSession:
         params = (
             None if notification.params is None else encode(notification.params, self._revision)
         )
+        if notification.method == "notifications/message":
+            level: Any = (params or {}).get("level")
+            if level in LOG_LEVELS and not self._wants_log(level):
+                await trio.lowlevel.checkpoint()
+                return
         await self._notify(notification.method, params)
 
     async def _notify(self, method: str, params: JsonObject | None) -> None:
@@ -251,7 +256,7 @@ class ServerSession:
         spec = METHODS.get(method)
         if spec is None:
             return True
-        if method in _ON_SUBSCRIPTIONS and self._revision.is_modern and not self._is_subscription:
+        if self._revision.is_modern and (method in _ON_SUBSCRIPTIONS) != self._is_subscription:
             return False
         return spec.may_be_sent_by("server", self._revision)
 
