@@ -53,7 +53,9 @@ class RestartPolicy:
     nobody knows. Later ones wait for the new server. `listen` blocks go on: the subscription is
     sent again, and whatever it covers is reported as changed, since it may have been meanwhile.
     A server of the older era is told again from which level on it should tell log messages, and
-    which resources were subscribed to, before calls go on.
+    which resources were subscribed to, before calls go on. It has 5 seconds for all of that, and
+    no more than half of ``read_timeout_seconds``; what it does not answer is logged, and calls go
+    on without.
 
     Attributes:
       max_restarts: In a row, without the server having been stable in between. After that every
@@ -117,6 +119,7 @@ class MendingLink(Link):
 
     __slots__ = (
         "__weakref__",
+        "_attempt",
         "_changed",
         "_closing",
         "_ended",
@@ -151,6 +154,8 @@ class MendingLink(Link):
         self._changed = trio.lowlevel.ParkingLot()
         # Of whatever it waits for; cancelled to close.
         self._scope = trio.CancelScope()
+        # Of the restart under way, until the new server has agreed.
+        self._attempt = trio.CancelScope()
         self._closing = False
         self._ended = trio.Event()
 
@@ -168,6 +173,9 @@ class MendingLink(Link):
         """See `Link.notify`, and `request`."""
         link = self._usable(method) or await self._wait_usable(method, None)
         await link.notify(method, params)
+        if method == "notifications/initialized":
+            # What is said to an older server now has a limit of its own, and fails no restart.
+            self._attempt.deadline = float("inf")
 
     @property
     def lost(self) -> bool:
@@ -272,7 +280,7 @@ class MendingLink(Link):
 
         try:
             with trio.move_on_after(seconds) as attempt:
-                self._scope = attempt
+                self._scope = self._attempt = attempt
                 return await self._live(begin)
         except Exception as exc:
             if self._closing:

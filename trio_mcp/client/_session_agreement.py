@@ -55,11 +55,6 @@ DISCOVER_TIMEOUT_SECONDS: Final = 10.0
 """How long a probe waits before it is taken that the server knows only ``initialize``."""
 
 
-STANDING_TIMEOUT: Final = 10.0
-"""Seconds that an older server has to take each thing that is said right after the handshake, if
-there is no ``read_timeout_seconds``. It is of use without."""
-
-
 class AgreedSession(LivingSession):
     """A session that agrees with its server on a revision, and then says things in it.
 
@@ -195,15 +190,15 @@ class AgreedSession(LivingSession):
         self.adopt(read)
         await self._require_link().notify("notifications/initialized")
         self._start_keep_alive()
-        await say_again(self._serving.standing_requests(), self._ask_while_agreeing)
+        await say_again(
+            self._serving.standing_requests(),
+            self._ask_while_agreeing,
+            self._read_timeout_seconds,
+        )
         return read
 
     async def _ask_while_agreeing(self, method: str, params: JsonObject) -> JsonObject:
-        timeout = self._read_timeout_seconds
-        options = CallOptions(
-            timeout=STANDING_TIMEOUT if timeout is None else timeout, negotiates=True
-        )
-        return await self._require_link().request(method, params, options)
+        return await self._require_link().request(method, params, CallOptions(negotiates=True))
 
     async def discover(self) -> types.DiscoverResult:
         """Ask a modern server what it is and can do, and speak modern from now on."""
