@@ -77,10 +77,11 @@ def _listen_on_descriptor(number: int) -> trio.SocketListener:
     sock = socket.socket(fileno=number)
     try:
         return trio.SocketListener(trio.socket.from_stdlib_socket(sock))
-    except BaseException as exc:
+    except ValueError as exc:
+        sock.detach()  # whose it is closes it
+        raise OSError(errno.EINVAL, "it is no socket that is listened on") from exc
+    except BaseException:
         sock.detach()
-        if isinstance(exc, ValueError):
-            raise OSError(errno.EINVAL, "it is no socket that is listened on") from exc
         raise
 
 
