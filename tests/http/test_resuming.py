@@ -282,16 +282,17 @@ async def test_a_store_that_hangs_holds_nothing_for_ever(caplog):
     assert "took more than 15 s" in caplog.text
 
 
-async def test_a_handler_does_not_begin_in_a_session_that_ended_meanwhile():
-    class Slow(InMemoryEventStore):
-        async def store_event(self, stream_id, message):
-            await trio.sleep(1)
-            return await super().store_event(stream_id, message)
+class SlowStore(InMemoryEventStore):
+    async def store_event(self, stream_id, message):
+        await trio.sleep(1)
+        return await super().store_event(stream_id, message)
 
+
+async def test_a_handler_does_not_begin_in_a_session_that_ended_meanwhile():
     begun = []
     mcp = MCPServer("tests")
     mcp.add_tool(lambda: begun.append(trio.current_time()), name="begin")
-    app = HttpApp(mcp, HttpOptions(event_store=Slow()))
+    app = HttpApp(mcp, HttpOptions(event_store=SlowStore()))
     async with open_session(app) as older:
         answer = older.call("begin")
         await trio.sleep(0.5)
@@ -300,6 +301,77 @@ async def test_a_handler_does_not_begin_in_a_session_that_ended_meanwhile():
         assert answer.status == 404
         await trio.sleep(5)
     assert begun == []
+
+
+async def test_what_is_left_of_a_batch_does_not_begin_in_a_session_that_ended():
+    begun = []
+
+    async def begin() -> str:
+        begun.append(trio.current_time())
+        return ""
+
+    app = make_app(SlowStore())
+    mcp: Any = app.session_manager._server
+    mcp.add_tool(begin)
+    async with open_session(app, "2025-03-26") as older:
+        slow = older.request("tools/call", {"name": "steps", "arguments": {}}, 5)
+        # The answer to this one is kept before the next one begins.
+        repeated = older.request("ping", None, 5)
+        last = older.request("tools/call", {"name": "begin", "arguments": {}}, 6)
+        answer = older.post([slow, repeated, last])
+        await trio.sleep(0.5)
+        await older.delete().wait_complete()
+        await answer.wait_complete()
+        await trio.sleep(5)
+    assert begun == []
+
+
+@pytest.mark.case("C043")
+async def test_what_is_still_being_kept_when_a_session_ends_does_not_stay():
+    store = SlowStore()
+    app = make_app(store)
+    async with open_session(app) as older:
+        session: Any = next(iter(app.session_manager._run.older.sessions._by_id.values()))
+        notify = session.connection.link.notify
+        await older.call("aside").wait_complete()
+        async with trio.open_nursery() as nursery:
+            for number in range(2):
+                nursery.start_soon(notify, "notifications/x", {"n": number})
+            await trio.sleep(0.5)
+            await older.delete().wait_complete()
+            assert len(store) > 0
+        await trio.sleep(20)
+        assert len(store) == 0
+
+
+@pytest.mark.case("C043")
+async def test_what_waits_for_a_client_when_a_session_ends_is_not_kept():
+    store = InMemoryEventStore()
+    app = make_app(store)
+    async with open_session(app) as older:
+        session: Any = next(iter(app.session_manager._run.older.sessions._by_id.values()))
+        notify = session.connection.link.notify
+        stream = older.get()
+        await stream.next_event()
+        older.client.hold_reading = trio.Event()
+
+        async def flood():
+            for number in range(1000):
+                await notify("notifications/x", {"n": number})
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(expect_lost, flood)
+            await trio.testing.wait_all_tasks_blocked()
+            assert 60 < len(store) < 100
+            older.delete()
+            await trio.testing.wait_all_tasks_blocked()
+            assert len(store) == 0
+            older.client.hold_reading.set()
+
+
+async def expect_lost(func):
+    with pytest.raises(ConnectionLost):
+        await func()
 
 
 @pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])

@@ -248,7 +248,7 @@ async def test_a_session_that_was_never_used_is_forgotten_sooner():
     async with open_app(app) as client:
         used = OlderClient(client)
         await used.initialize()
-        await trio.sleep(1)
+        await trio.sleep(100)
         hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
         await client.post(used.request("initialize", hello)).wait_complete()
         await trio.sleep(59)

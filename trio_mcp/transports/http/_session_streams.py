@@ -154,7 +154,7 @@ class SessionStream:
 
     async def _keep_and_put(self, data: bytes, message: JSONRPCMessage) -> None:
         if self._ended:
-            return
+            return  # what is kept of a session that has ended would stay
         if self._options.store is None:
             is_answer = isinstance(message, (JSONRPCResponse, JSONRPCError))
             self._put(data, None, is_answer=is_answer)
@@ -164,8 +164,7 @@ class SessionStream:
             await self._keep_waiting()
 
     async def _keep_waiting(self) -> None:
-        # What is kept of a session that has ended would stay.
-        while self._waiting and not self._ended:
+        while self._waiting:
             message, data = self._waiting[0]
             event_id = await self._store_event(message)
             self._waiting.popleft()
