@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -478,3 +478,18 @@ async def test_pages_of_foreign_origins_may_not_call():
 
 def test_the_application_is_of_a_public_class():
     assert type(make_server().streamable_http_app()) is HttpApp
+
+
+async def test_an_event_store_keeps_nothing_of_what_is_raised_while_it_is_open():
+    class Greedy(InMemoryEventStore):
+        @asynccontextmanager
+        async def open(self):
+            with suppress(OSError):
+                yield
+
+    manager = StreamableHTTPSessionManager(make_server(), Greedy())
+    mine = OSError("the host's own")
+    with pytest.raises(OSError, match="own") as caught:
+        async with manager.run():
+            raise mine
+    assert caught.value is mine

@@ -11,6 +11,8 @@ from trio_mcp._rpc._block import GuardedBlock
 from trio_mcp._rpc._channel import Channel, LinkedEnds, join_ends
 from trio_mcp._rpc._peer import open_peer
 from trio_mcp._rpc._service import Service
+from trio_mcp._rpc._sheltered import Sheltered
+from trio_mcp.errors import ConnectionLost
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -140,6 +142,11 @@ def _websocket_opener(url: str, options: dict[str, Any]) -> OpenLink:
     return open_url
 
 
+def ended_by_its_lifespan() -> ConnectionLost:
+    """Make the error of a client whose block was cancelled by the lifespan of its server."""
+    return ConnectionLost("The server has ended: its lifespan cancelled what ran inside it")
+
+
 def check_reopens(server: Any) -> None:
     """Check that a server can be opened more than once, as restarting it needs.
 
@@ -160,10 +167,14 @@ async def _open_service(
 ) -> AsyncGenerator[Link, None]:
     from trio_mcp.transports._direct import open_direct  # noqa: PLC0415 - by kind of server
 
+    is_left = False
     async with service.open() as serving:
         serving.raise_exceptions = raise_exceptions
         async with open_direct(serving, client) as link:
             yield link
+        is_left = True
+    if not is_left:
+        raise ended_by_its_lifespan()
 
 
 @asynccontextmanager
@@ -181,7 +192,10 @@ async def _open_command(
 async def _open_transport(
     transport: AbstractAsyncContextManager[Any], serving: Serving
 ) -> AsyncGenerator[Link, None]:
-    async with transport as opened:
+    # Ours raise what a client raises as it is; what others do is for them to know.
+    ours = isinstance(transport, GuardedBlock)
+    block = transport if ours else Sheltered(f"The transport {transport!r:.80}", transport)
+    async with block as opened:
         open_link = channel_opener(*_ends_of(opened, transport))
         async with open_link(serving) as link:
             yield link

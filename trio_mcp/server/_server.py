@@ -15,6 +15,7 @@ from trio_mcp._rpc._channel import join_ends
 from trio_mcp._rpc._nursery import finish_within
 from trio_mcp._rpc._open_blocks import entering_task
 from trio_mcp._rpc._peer import open_peer
+from trio_mcp._rpc._sheltered import Sheltered
 from trio_mcp.types import MODERN_PROTOCOL_VERSIONS, SERVER_INFO_META_KEY
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision, revision_for
@@ -102,7 +103,8 @@ class Server(ServesHttp, Generic[LifespanContextT]):
       name: The server's name, in ``serverInfo``.
       version: Of the server itself.
       lifespan: An async context manager round each run; what it yields is
-          ``ctx.lifespan_context``.
+          ``ctx.lifespan_context``. It ends when the run does, however that ends: nothing but a
+          cancellation is raised in it, so a client in this process keeps its own errors.
       cache_hints: How long results of a method may be kept, where its handler does not say.
       get_tool_input_schema: Finds a tool's input schema by name, for carriers that check
           mirrored arguments before a call.
@@ -381,10 +383,19 @@ class Server(ServesHttp, Generic[LifespanContextT]):
         *,
         raise_exceptions: bool = False,
     ) -> AsyncGenerator[ServerServing, None]:
-        """Enter the lifespan; yields what carriers hand requests to, until the block ends."""
+        """Enter the lifespan; yields what carriers hand requests to, until the block ends.
+
+        What the block raises leaves as it is, and is not raised in the lifespan, nor in the
+        ``open()`` of a bus: they end as for clients that left, or are cancelled.
+        """
         changes = self._changes
         bus = nullcontext() if changes is None else open_bus(changes.bus)
-        async with bus, self.lifespan(self) as lifespan_context:
+        async with (
+            Sheltered(f"The bus of the server {self.name!r}", bus),
+            Sheltered(
+                f"The lifespan of the server {self.name!r}", self.lifespan(self)
+            ) as lifespan_context,
+        ):
             serving = ServerServing(
                 self, lifespan_context, initialization_options, raise_exceptions=raise_exceptions
             )

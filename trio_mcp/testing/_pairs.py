@@ -14,7 +14,7 @@ from trio_mcp._rpc._peer import open_peer
 from trio_mcp._rpc._service import Service
 from trio_mcp.client import Client, ClientSession
 from trio_mcp.client._negotiation import negotiate
-from trio_mcp.client._roads import road_to
+from trio_mcp.client._roads import ended_by_its_lifespan, road_to
 from trio_mcp.transports import LineChannel, open_memory_channel_pair
 
 if TYPE_CHECKING:
@@ -139,11 +139,13 @@ def _by(over: Road, server: Service, raise_exceptions: bool) -> Any:
     return server if over == "direct" else _serve(server, over, raise_exceptions)
 
 
+@guarded_block("the server")
 @asynccontextmanager
 async def _serve(
     server: Service, over: Road, raise_exceptions: bool
 ) -> AsyncGenerator[Channel, None]:
     near, far = _make_pair(over)
+    is_left = False
     async with server.open() as serving:
         serving.raise_exceptions = raise_exceptions
         async with open_peer(far, serving):
@@ -152,6 +154,9 @@ async def _serve(
             finally:
                 # The server has nobody to write to any more, and need not wait for that.
                 await trio.aclose_forcefully(near)  # noqa: ASYNC102 - it does not wait
+        is_left = True
+    if not is_left:
+        raise ended_by_its_lifespan()
 
 
 def _make_pair(over: Road) -> tuple[Channel, Channel]:

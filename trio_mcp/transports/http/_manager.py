@@ -11,6 +11,7 @@ import trio
 
 from trio_mcp._codec import parse_frame
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
+from trio_mcp._rpc._sheltered import Sheltered
 
 from . import _cors as cors
 from ._answering import ActiveRequests, answer_request, cut_off, not_running
@@ -155,7 +156,7 @@ class StreamableHTTPSessionManager:
             )
         store = self.options.event_store
         async with (
-            nullcontext() if store is None else store.open(),
+            nullcontext() if store is None else Sheltered("The event store", store.open()),
             self._server.open() as serving,
             open_background_nursery() as nursery,
         ):
