@@ -203,6 +203,8 @@ def test_what_is_not_here_is_really_not_here():
 
 def signature_differences() -> list[tuple[str, str]]:
     """Compare each class and function of `mcp` with ours, once each."""
+    # Until its first server is made, pydantic has not finished a model of `mcp`.
+    mcp.server.MCPServer("first")
     found: list[tuple[str, str]] = []
     seen: set[int] = set()
     for module, name in PUBLIC:

@@ -101,7 +101,10 @@ def structure(hint: Any, value: Any) -> Any:
     ("hint", "value", "made"),
     [
         (int, 1.0, 1),
-        (float, 1, 1),
+        (float, 1, 1.0),
+        (float, 2**53 + 1, 2**53 + 1),
+        (float, 10**400, 10**400),
+        (float, True, True),
         (dt.datetime, "2020-01-02T03:04:05Z", dt.datetime(2020, 1, 2, 3, 4, 5, tzinfo=dt.UTC)),
         (dt.date, "2020-01-02", dt.date(2020, 1, 2)),
         (dt.time, "03:04:05", dt.time(3, 4, 5)),
@@ -159,8 +162,8 @@ def test_structure_of_a_strict_pydantic_model() -> None:
 @pytest.mark.parametrize(
     "hint",
     [
-        str, float, bool, None, Any, object, list, dict, list[str], dict[str, float],
-        Literal["a", "b"], Optional[str], str | float | None, dict[str, list[dict[str, bool]]],
+        str, bool, None, Any, object, list, dict, list[str], dict[str, bool],
+        Literal["a", "b"], Optional[str], str | bool | None, dict[str, list[dict[str, bool]]],
         Annotated[str, annotated_types.Len(1)],
     ],
 )  # fmt: skip
@@ -171,6 +174,16 @@ def test_plain_json_needs_no_conversion(hint: Any) -> None:
 @pytest.mark.parametrize(
     ("hint", "value", "made"),
     [
+        # A whole number is a float where nothing takes it as an int.
+        (str | float | None, 1, 1.0),
+        (float | list[int], 1, 1.0),
+        (float | int, 1, 1),
+        (float | int, 1.0, 1.0),
+        (float | Literal[1], 1, 1),
+        (float | Literal[1], 2, 2.0),
+        (float | decimal.Decimal, 1.5, 1.5),
+        (decimal.Decimal | float, 2, 2.0),
+        (Any | float, 1, 1),
         # Text that may stay as it is does so, whatever else it could be read as.
         (dt.date | str, "2020-01-02", "2020-01-02"),
         (str | dt.date, "2020-01-02", "2020-01-02"),

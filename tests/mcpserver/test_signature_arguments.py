@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
 import pydantic
 import pytest
+from pydantic import Field
 
 from trio_mcp.mcpserver._signature import ArgumentsError, read_signature
 
@@ -149,16 +150,17 @@ def test_plain_arguments_are_passed_on_as_they_came() -> None:
     assert signature.prepare(arguments) is arguments
 
 
-def test_a_whole_float_is_an_int() -> None:
-    def plain(a: int, b: float) -> None: ...
+@pytest.mark.case("C059")
+def test_numbers_get_the_type_of_their_hint() -> None:
+    def plain(a: int, b: float, c: Annotated[float, Field(gt=0)], d: int = 5) -> None: ...
 
     signature = read_signature(plain, is_context=lambda hint: False)
-    arguments = {"a": 2.0, "b": 3}
+    arguments = {"a": 2.0, "b": 3, "c": 4}
     made = signature.prepare(arguments)
-    assert made == {"a": 2, "b": 3}
-    assert type(made["a"]) is int
-    assert type(made["b"]) is int
+    assert made == {"a": 2, "b": 3.0, "c": 4.0}
+    assert [type(each) for each in made.values()] == [int, float, float]
     assert type(arguments["a"]) is float
+    assert signature.prepare(made) is made
 
 
 def test_the_validator_says_how_it_checks() -> None:

@@ -77,7 +77,10 @@ class LoggingFnT(Protocol):
 
 
 class MessageHandlerFnT(Protocol):
-    """Takes every notification of the server, and what arrived and was no message."""
+    """Takes every notification of the server, and what arrived and was no message.
+
+    Progress of calls does not come here: it goes to the callback that a call was given.
+    """
 
     async def __call__(self, message: IncomingMessage) -> None:
         """Take one notification; an exception says what was wrong with what arrived."""

@@ -84,7 +84,8 @@ class Client(LivingClient):
       logging_callback: Takes the server's log messages, in order.
       log_level: Ask for log messages, from this level on: a modern server with each request, an
         older one that announces them after the handshake (``logging/setLevel``).
-      message_handler: Takes every notification, and what arrived and was no message.
+      message_handler: Takes every notification but progress, which its call's own callback
+        takes, and what arrived and was no message.
       client_info: Who this client says it is.
       mode: ``"auto"`` probes for a modern server and falls back to ``initialize``;
           ``"legacy"`` only initializes; the name of a revision pins it (a modern one is

@@ -11,7 +11,7 @@ from trio_mcp._codec._json import JsonError, loads
 from trio_mcp._codec._schema import compile_validator
 
 from ._hints import Mismatch
-from ._hints._scalars import whole
+from ._hints._scalars import NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
 
     from ._hints import Scope, Shape
+    from ._hints._shape import Conversion
     from ._resolve import Resolve
 
 
@@ -92,19 +93,22 @@ class Signature:
     _validator: Validator | None = attrs.field(default=None, init=False)
     _opened_validator: Validator | None = attrs.field(default=None, init=False)
     _converts: bool = attrs.field(init=False)
-    _integers: tuple[str, ...] = attrs.field(init=False)
+    _numbers: list[tuple[str, type[int | float], Conversion]] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         # Arguments that are plain JSON values are passed on in the dict they came in.
         self._converts = self.ignore_unknown or not all(
             each.name == each.wire
             and each.default is None
-            and each.shape.structure in (None, whole)
+            and (each.shape.structure is None or each.shape.structure in NUMBERS)
             for each in self.parameters
         )
-        self._integers = tuple(
-            each.wire for each in self.parameters if each.shape.structure is whole
-        )
+        # By name: the type of number that it may come as and is not, and what mends that.
+        self._numbers = [
+            (each.wire, NUMBERS[mend], mend)
+            for each in self.parameters
+            if (mend := each.shape.structure) is not None and mend in NUMBERS
+        ]
 
     @property
     def validator(self) -> Validator:
@@ -118,7 +122,8 @@ class Signature:
     def prepare(self, arguments: JsonObject) -> dict[str, Any]:
         """Check arguments, and make of them what the function is called with.
 
-        A value that fits its schema is not touched. Only where one does not, and its schema
+        A value that fits its schema is not touched, but for numbers, which get the type of their
+        hint: JSON does not tell 1 from 1.0. Only where one does not, and its schema
         admits no string, a string with a JSON array or object in it is read as that; and what
         stands where a validator comes first is left to that.
 
@@ -133,13 +138,13 @@ class Signature:
             raise ArgumentsError("; ".join(self._unknown(arguments)))
         if self._converts:
             return self._converted(arguments)
-        for name in self._integers:
-            if type(arguments.get(name)) is float:
-                return {
-                    key: whole(value) if key in self._integers else value
-                    for key, value in arguments.items()
-                }
-        return arguments
+        mended: dict[str, Any] | None = None
+        for name, other, mend in self._numbers:
+            value = arguments.get(name)
+            if type(value) is other:
+                mended = mended or dict(arguments)
+                mended[name] = mend(value)
+        return arguments if mended is None else mended
 
     def _converted(self, arguments: JsonObject) -> dict[str, Any]:
         made: dict[str, Any] = {}

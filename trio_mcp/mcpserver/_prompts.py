@@ -169,6 +169,6 @@ class Prompt:
             name=self.name,
             title=self.title,
             description=self.description or None,
-            arguments=arguments or None,
+            arguments=arguments,
             icons=self.icons,
         )

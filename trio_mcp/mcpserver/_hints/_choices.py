@@ -10,7 +10,7 @@ import attrs
 from trio_mcp._codec._schema import describe_value
 
 from ._errors import HintError, Mismatch
-from ._scalars import whole
+from ._scalars import NUMBERS, real, whole
 from ._shape import Conversion, JsonType, Shape, json_type
 from ._to_json import to_json
 
@@ -111,7 +111,7 @@ def union_shape(arms: list[Shape], make_matcher: MakeMatcher) -> Shape:
     """Make the shape of a union: one list of types, or one flat ``anyOf``.
 
     A value goes to the first arm that takes it. Arms that leave a value as it is come first,
-    so that text stays text in ``datetime | str``.
+    so that text stays text in ``datetime | str``, and a whole number is one in ``float | int``.
     """
     schema = _either([each.schema for each in arms])
     types: set[JsonType] = set()
@@ -156,9 +156,17 @@ def _union_structure(arms: list[Shape], make_matcher: MakeMatcher) -> Conversion
         return None
     if makers <= {None, whole} and not any("number" in each.types for each in arms):
         return whole
-    ordered = sorted(arms, key=lambda each: each.structure is not None)
+    if makers <= {None, real} and all(
+        each.structure is real or "integer" not in each.types for each in arms
+    ):
+        return real
+    ordered = sorted(
+        arms, key=lambda each: not (each.structure is None or each.structure in NUMBERS)
+    )
     listed = [_Arm(each, make_matcher(each.schema)) for each in ordered if not each.is_open]
     by_type = {name: [arm for arm in listed if name in arm.shape.types] for name in _JSON_TYPES}
+    # An int is taken first by what takes no other number.
+    by_type["integer"].sort(key=lambda arm: not _takes_integers_alone(arm.shape))
     # A float is taken by an arm for integers only if no arm for numbers is there.
     by_type["number"] = by_type["number"] or by_type["integer"]
     # Validators that come first may take anything: they get what no other arm has taken.
@@ -173,6 +181,10 @@ def _union_structure(arms: list[Shape], make_matcher: MakeMatcher) -> Conversion
         return _first_taken(candidates, value)
 
     return structure
+
+
+def _takes_integers_alone(shape: Shape) -> bool:
+    return "integer" in shape.types and "number" not in shape.types
 
 
 _JSON_TYPES: Final[tuple[JsonType, ...]] = (

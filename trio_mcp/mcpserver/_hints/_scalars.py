@@ -25,6 +25,24 @@ def whole(value: Any) -> Any:
     return int(value) if type(value) is float else value
 
 
+def real(value: Any) -> Any:
+    """Make a float of an int that is equal to one: JSON has one kind of number, and 1 is 1.0.
+
+    An int that no float is equal to stays as it is: nothing of it is lost.
+    """
+    if type(value) is not int:
+        return value
+    try:
+        made = float(value)
+    except OverflowError:
+        return value
+    return made if made == value else value
+
+
+NUMBERS: Final[dict[Any, type[int | float]]] = {whole: float, real: int}
+"""What gives a number the type of its hint, and the other type that it is given at times."""
+
+
 def scalar_shape(hint: Any) -> Shape | None:
     """Return the shape of a scalar hint, or None if it is something else."""
     try:
@@ -92,7 +110,7 @@ _ANYTHING: Final = Shape({}, ANY_TYPE, None, to_json)
 _SCALARS: Final[dict[Any, Shape]] = {
     str: _plain("string"),
     int: _plain("integer", whole),
-    float: _plain("number"),
+    float: _plain("number", real),
     bool: _plain("boolean"),
     None: _plain("null"),
     type(None): _plain("null"),
