@@ -930,9 +930,15 @@ async def test_without_sessions_handlers_do_not_run_on_for_ever():
             await trio.testing.wait_all_tasks_blocked()
             # The ones that were left first make room.
             assert len(reasons) == max(0, number - MAX_LEFT + 1)
+        crowd = [OlderClient(client).call("forever") for _ in range(5)]
+        await trio.testing.wait_all_tasks_blocked()
+        for each in crowd:
+            each.leave()
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(reasons) == 7
         stays = OlderClient(client).call("forever")
         await trio.sleep(GRACE_SECONDS + 1)
-        assert len(reasons) == MAX_LEFT + 2
+        assert len(reasons) == MAX_LEFT + 7
         assert {when for when, _ in reasons} == {0, GRACE_SECONDS}
         assert {why for _, why in reasons} == {
             "its client has gone, and could not fetch an answer"

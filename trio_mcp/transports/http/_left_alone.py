@@ -35,6 +35,12 @@ class LeftAlone:
     def __len__(self) -> int:
         return len(self._scopes)
 
+    def _cancel_first(self) -> None:
+        first = next(iter(self._scopes))
+        # At once, so that the next one to leave cancels another.
+        del self._scopes[first]
+        first.cancel(reason="too many clients have gone")
+
     async def wait_answered(self, session: Session) -> bool:
         """Wait until the requests of a session have their answers; not for ever.
 
@@ -48,10 +54,10 @@ class LeftAlone:
             self._scopes[scope] = None
             try:
                 if len(self._scopes) > MAX_LEFT:
-                    next(iter(self._scopes)).cancel(reason="too many clients have gone")
+                    self._cancel_first()
                 await session.wait_answered()
             finally:
-                del self._scopes[scope]
+                self._scopes.pop(scope, None)
         if scope.cancelled_caught:
             logger.info("A request is given up: its client has gone, and has no session")
         return not scope.cancelled_caught
