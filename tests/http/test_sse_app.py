@@ -153,6 +153,48 @@ async def test_a_run_that_ends_ends_the_streams():
     assert sse.stream.complete
 
 
+async def test_a_stop_lets_what_runs_be_answered_first():
+    async def slow() -> str:
+        await trio.sleep(30)
+        return "done"
+
+    app = make_server(slow=slow).sse_app()
+    async with open_sse(app) as sse:
+        await sse.initialize()
+        idle = await open_stream(sse.client)
+        await sse.ask("tools/call", {"name": "slow"}).wait_complete()
+        await app.session_manager.stop()
+        await idle.stream.wait_complete()
+        assert trio.current_time() == pytest.approx(0)
+        refused = await sse.ask("ping").wait_complete()
+        assert refused.status == 503
+        answer = await sse.stream.next_message()
+        assert answer["result"]["content"][0]["text"] == "done"
+        await sse.stream.wait_complete()
+        assert trio.current_time() == pytest.approx(30)
+
+
+async def test_a_stop_does_not_wait_for_a_client_that_leaves_then():
+    ended = []
+
+    async def forever() -> str:
+        try:
+            await trio.sleep_forever()
+        finally:
+            ended.append(trio.current_time())
+        return ""
+
+    app = make_server(forever=forever).sse_app()
+    async with open_sse(app) as sse:
+        await sse.initialize()
+        await sse.ask("tools/call", {"name": "forever"}).wait_complete()
+        await app.session_manager.stop()
+        await trio.sleep(20)
+        sse.stream.leave()
+        await sse.stream.wait_complete()
+        assert ended == [pytest.approx(21)]
+
+
 @pytest.mark.parametrize(
     ("changed", "status", "words"),
     [

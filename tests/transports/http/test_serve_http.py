@@ -18,6 +18,7 @@ from trio_mcp.transports import (
     InMemoryEventStore,
     TransportSecuritySettings,
     serve_http,
+    sse_client,
     streamable_http_client,
 )
 from trio_mcp.types import CallToolResult, ListToolsResult, TextContent, Tool
@@ -372,12 +373,15 @@ async def test_stop_answers_what_runs_ends_streams_and_takes_nothing_new() -> No
     assert slow.story == ["lifespan left"]
 
 
-async def test_stop_is_bounded() -> None:
+@pytest.mark.parametrize("transport", ["streamable-http", "sse"])
+async def test_stop_is_bounded(transport: Any) -> None:
     slow = Slow()
+    serve = partial(serve_http, slow.mcp, port=0, transport=transport, graceful_timeout=0.2)
     async with trio.open_nursery() as nursery:
-        served = await nursery.start(partial(serve_http, slow.mcp, port=0, graceful_timeout=0.2))
+        served = await nursery.start(serve)
+        target = sse_client(served.url) if transport == "sse" else served.url
         with pytest.RaisesGroup(ConnectionLost):
-            async with Client(served.url) as client, trio.open_nursery() as calls:
+            async with Client(target) as client, trio.open_nursery() as calls:
                 calls.start_soon(client.call_tool, "wait")
                 await slow.running.wait()
                 began = time.monotonic()

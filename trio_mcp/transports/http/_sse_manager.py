@@ -5,6 +5,7 @@ The stream is the session: it begins with where to post, and what it carries end
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections import deque
 from contextlib import asynccontextmanager
@@ -42,7 +43,8 @@ MAX_ARRIVED: Final = 256
 """Messages of one client that may wait to be looked at; more are refused with 503."""
 
 STOP_SECONDS: Final = 1.0
-"""Seconds that running handlers have to answer when a run ends."""
+"""Seconds that running handlers have when their client has gone, and when a run ends. A server
+that is told to stop gives them its own time before that."""
 
 
 @final
@@ -160,7 +162,10 @@ class SseSessionManager:
                     self._run = None
 
     async def stop(self) -> None:
-        """Take no more requests, and let sessions end; does not wait for that."""
+        """Take no more requests, and let sessions end; does not wait for that.
+
+        Each ends when what runs in it is answered; whoever serves the application bounds that.
+        """
         if self._run is not None:
             self._run.stop()
         await trio.lowlevel.checkpoint()
@@ -224,21 +229,26 @@ class SseSessionManager:
         outgoing: Outgoing,
     ) -> None:
         written = trio.Event()
+        waiting = trio.CancelScope()
 
         async def write() -> None:
             await outgoing.write(response, self.options.keep_alive_interval)
-            channel.end()
+            on_gone()
             written.set()
 
         def on_gone() -> None:
             outgoing.give_up()
             channel.end()
+            limit = trio.current_time() + STOP_SECONDS
+            waiting.deadline = min(waiting.deadline, limit)
 
         async with open_background_nursery() as nursery:
             request.watch(nursery, on_gone)
             nursery.start_soon(write, name="HTTP stream")
-            async with open_peer(channel, serving, drain_seconds=STOP_SECONDS) as peer:
-                await peer.wait_ended()
+            # A client that still listens is answered, however long whoever stops the run waits.
+            async with open_peer(channel, serving, drain_seconds=math.inf) as peer:
+                with waiting:
+                    await peer.wait_ended()
             outgoing.end()
             await written.wait()
 
