@@ -9,12 +9,12 @@ import pytest
 import trio
 import trio.testing
 
-from trio_mcp.client import Client
-from trio_mcp.client._pages import MAX_PAGES, Pages
+from trio_mcp.client import Client, ClientSessionGroup
+from trio_mcp.client._pages import MAX_EMPTY_PAGES, MAX_LISTED, Pages, read_all
 from trio_mcp.errors import InvalidResponse
 from trio_mcp.mcpserver import MCPServer
 from trio_mcp.server import Server
-from trio_mcp.types import ListToolsResult, Tool
+from trio_mcp.types import CallToolResult, ListToolsResult, Tool
 
 
 def paged(pages: dict[str | None, tuple[list[str], str | None]]) -> Server:
@@ -55,13 +55,123 @@ async def test_a_cursor_that_comes_again_is_an_error(autojump_clock):
             await anext(pages)
 
 
-@pytest.mark.case("C035")
-async def test_a_list_without_end_is_an_error():
-    async def fetch(cursor):
-        return [], str(int(cursor or 0) + 1)
+async def endless(cursor):
+    return [], str(int(cursor or 0) + 1)
 
-    with pytest.raises(InvalidResponse, match=f"more than {MAX_PAGES} pages"):
-        await anext(Pages("x/list", fetch))
+
+async def endless_items(cursor):
+    return [cursor] * 1_000, str(int(cursor or 0) + 1)
+
+
+@pytest.mark.case("C035")
+@pytest.mark.parametrize("read", [lambda *of: anext(Pages(*of)), read_all])
+async def test_empty_pages_without_end_are_an_error(read):
+    with pytest.raises(InvalidResponse, match=f"x/list: {MAX_EMPTY_PAGES} pages in a row"):
+        await read("x/list", endless)
+
+
+async def test_empty_pages_between_others_are_none():
+    async def fetch(cursor):
+        page = int(cursor or 0)
+        return (["item"] if page % 500 == 0 else []), None if page == 2_000 else str(page + 1)
+
+    assert [item async for item in Pages("x/list", fetch)] == ["item"] * 5
+
+
+async def test_a_list_may_have_any_number_of_pages(autojump_clock):
+    mcp = MCPServer("many", list_page_size=1)
+    names = [f"t{number}" for number in range(1_100)]
+    for name in names:
+        mcp.add_tool(lambda: 1, name=name)
+    async with Client(mcp) as client:
+        assert [tool.name async for tool in client.iter_tools()] == names
+        # Whoever lists on its own account reads them all, too.
+        assert (await client.call_tool("t1099")).structured_content is None
+    async with ClientSessionGroup() as group:
+        await group.connect_to_server(mcp)
+        assert list(group.tools) == names
+
+
+async def test_what_is_read_to_be_kept_has_a_bound_and_an_iteration_has_none():
+    with pytest.raises(InvalidResponse, match="x/list: 100000 items, and there are more"):
+        await read_all("x/list", endless_items)
+    pages = Pages("x/list", endless_items)
+    reader, read = pages._reader, 0
+    while read <= MAX_LISTED:
+        read += len(await reader.next_page())
+
+
+async def test_the_results_of_the_last_of_many_tools_are_checked(autojump_clock):
+    listed = 0
+
+    async def list_tools(ctx, params):
+        nonlocal listed
+        listed += 1
+        schema = {"type": "object", "required": ["x"]}
+        tool = Tool(name=f"t{listed}", input_schema={"type": "object"}, output_schema=schema)
+        return ListToolsResult(tools=[tool], next_cursor=str(listed) if listed < 1_200 else None)
+
+    async def call_tool(ctx, params):
+        return CallToolResult(content=[], structured_content={"y": 1})
+
+    server = Server("many", on_list_tools=list_tools, on_call_tool=call_tool)
+    async with Client(server) as client:
+        with pytest.raises(InvalidResponse, match="does not fit the tool's output schema"):
+            await client.call_tool("t1200")
+
+
+class TestCheckpoints:
+    """Each step of an iteration is one, whether a page has to be asked for or not."""
+
+    @staticmethod
+    async def fetch(cursor):
+        await trio.lowlevel.checkpoint()
+        return ["a", "b", "c"], None
+
+    async def test_every_item_and_the_end(self):
+        pages = Pages("x/list", self.fetch)
+        for _ in range(3):
+            with trio.testing.assert_checkpoints():
+                await anext(pages)
+        with trio.testing.assert_checkpoints(), pytest.raises(StopAsyncIteration):
+            await anext(pages)
+
+    async def test_other_tasks_have_a_turn_between_items(self):
+        turns = []
+
+        async def other():
+            while True:
+                turns.append("other")
+                await trio.lowlevel.checkpoint()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(other)
+            turns.extend([item async for item in Pages("x/list", self.fetch)])
+            nursery.cancel_scope.cancel()
+        # Trio runs the tasks of one round in any order.
+        assert turns.count("other") >= 3
+
+    async def test_a_cancelled_step_takes_no_item(self):
+        pages = Pages("x/list", self.fetch)
+        assert await anext(pages) == "a"
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await anext(pages)
+        assert scope.cancelled_caught
+        assert [item async for item in pages] == ["b", "c"]
+
+    async def test_closing_between_two_items_ends_it(self):
+        pages = Pages("x/list", self.fetch)
+        assert await anext(pages) == "a"
+        ended = []
+
+        async def take():
+            ended.append([item async for item in pages])
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(take)
+            await pages.aclose()
+        assert ended in ([[]], [["b"]])
 
 
 @pytest.mark.case("C014")

@@ -22,7 +22,7 @@ from trio_mcp.types import METHOD_NOT_FOUND, Implementation, PaginatedRequestPar
 
 from ._connect import ConnectedClient, connect
 from ._group_catalog import Offer
-from ._pages import Pages
+from ._pages import read_all
 from ._server_parameters import (
     ClientSessionParameters,
 )
@@ -280,7 +280,7 @@ async def _all_of(
         return getattr(page, kind), page.next_cursor
 
     try:
-        return [each async for each in Pages(f"{kind}/list", fetch)]
+        return await read_all(f"{kind}/list", fetch)
     except LocalError:
         raise
     except MCPError as exc:

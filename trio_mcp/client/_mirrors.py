@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trio_mcp.types import ListToolsResult, Tool
     from trio_mcp.types._base import JsonObject
 
-    from ._pages import Pages
+    from ._pages import PageReader
 
 logger: Final = logging.getLogger("trio_mcp.client")
 
@@ -70,7 +70,9 @@ class Mirrors:
         """Give what changes when a tool is listed anew, or turns out not to be listed."""
         return self._learned.get(name), self._lists
 
-    async def list_again(self, name: str, age: object, tools: Callable[[], Pages[Tool]]) -> None:
+    async def list_again(
+        self, name: str, age: object, tools: Callable[[], PageReader[Tool]]
+    ) -> None:
         """Have a tool listed anew, once for however many calls have been refused.
 
         Args:
@@ -86,8 +88,9 @@ class Mirrors:
             if self.age(name) != age:
                 return
             logger.info("The tool %r is listed again: its headers were refused", name)
-            async for tool in tools():
-                if tool.name == name:
+            reader = tools()
+            while (page := await reader.next_page()) is not None:
+                if any(tool.name == name for tool in page):
                     return
             self._lists += 1
 

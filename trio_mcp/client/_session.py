@@ -26,7 +26,7 @@ from ._declaration import declare
 from ._extensions import ClaimContext, Extensions, UnexpectedClaimedResult, read_claimed
 from ._mirrors import Mirrors
 from ._output_schema import OutputSchemas
-from ._pages import Pages
+from ._pages import MAX_LISTED, PageReader
 from ._results import read_result, refuse_input
 from ._roads import channel_opener
 from ._serving import ClientServing
@@ -295,8 +295,8 @@ class ClientSession(OlderSession):
         await self._mirrors.list_again(name, age, self._tool_pages)
         return await self._send(method, again, self._mirrored(again, options), meta)
 
-    def _tool_pages(self) -> Pages[types.Tool]:
-        return Pages("tools/list", self._tools_page)
+    def _tool_pages(self) -> PageReader[types.Tool]:
+        return PageReader("tools/list", self._tools_page, most=MAX_LISTED)
 
     @property
     def _mirrors_arguments(self) -> bool:

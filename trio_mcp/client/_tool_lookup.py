@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ._pages import Pages
+from ._pages import read_all
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -84,8 +84,7 @@ class ToolLookup:
 
     async def _list_all(self, ask_page: ToolPage) -> None:
         version = self._schemas.version
-        async for _ in Pages("tools/list", ask_page):
-            pass
+        await read_all("tools/list", ask_page)
         self._schemas.learned_all(version)
 
 
