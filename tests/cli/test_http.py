@@ -192,6 +192,36 @@ def test_a_server_that_is_not_there_is_one_line(cli: Any) -> None:
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("url", "words", "message"),
+    [
+        ("http://127.0.0.1:99999/mcp", [], "expected a port of at most 65535"),
+        ("ws://127.0.0.1:abc/mcp", [], "expected a port of at most 65535"),
+        ("ws://[::1/mcp", [], "the URL of a server is http://host/path"),
+        ("ftp://127.0.0.1/", [], "the URL of a server is http://host/path"),
+        ("http://127.0.0.1:1/\udcff", [], "the URL of a server is http://host/path"),
+        ("http://a..b/mcp", [], "expected a host that can be looked up, got 'a..b'"),
+        ("ws://me:SECRET@127.0.0.1:1/mcp", [], "use a header"),
+        ("ws://127.0.0.1:1/#part", [], "fragment"),
+        ("ws://127.0.0.1:1/a b", [], "percent-encoded"),
+        ("ws://127.0.0.1:1/mcp", ["-H", "Upgrade: x"], "Upgrade belongs to the opening"),
+        ("ws://127.0.0.1:1/mcp", ["-H", "X: \u2603SECRET"], "'X' and its value are no header"),
+        ("http://127.0.0.1:1/mcp", ["-H", "X: \u2603SECRET"], "printable ASCII"),
+        ("http://127.0.0.1:1/mcp", ["--wire", "-H", "X: \u2603SECRET"], "printable ASCII"),
+        ("http://127.0.0.1:1/mcp", ["-t", "sse", "-H", "X: \u2603SECRET"], "printable ASCII"),
+    ],
+)
+def test_a_url_or_a_header_that_cannot_be_used_is_one_line(
+    url: str, words: list[str], message: str, cli: Any
+) -> None:
+    done = cli("list", url, *words)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("trio-mcp: ")
+    assert message in done.err
+    assert "SECRET" not in done.err
+    assert done.err.count("\n") == 1
+
+
 def test_a_port_that_is_taken_is_one_line(cli: Any, shop_url: str, shop: Path) -> None:
     port = shop_url.partition("127.0.0.1:")[2].partition("/")[0]
     done = cli("run", shop, "-t", "sse", "--port", port)

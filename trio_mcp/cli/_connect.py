@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trio_mcp._version import __version__
 from trio_mcp.cli._mistakes import UsageMistake
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from trio_mcp.transports import Channel, StdioServerParameters
     from trio_mcp.types import LoggingMessageNotificationParams
 
+T = TypeVar("T")
+
 CLIENT_INFO = Implementation(name="trio-mcp", version=__version__)
 
 
@@ -36,7 +38,7 @@ async def open_client(
     """Start or reach a server and connect to it; leaving the block ends what was started.
 
     Raises:
-      UsageMistake: if there is no such mode.
+      UsageMistake: if there is no such mode, or a URL or a header cannot be used.
       MCPError: if the server cannot be started or reached, or no revision agreed on.
 
     """
@@ -108,15 +110,16 @@ async def _open_http(target: Url, options: Options, printer: Printer) -> AsyncGe
     from trio_mcp.transports import streamable_http_client  # noqa: PLC0415 - by kind of server
 
     if not options.wire:
-        async with streamable_http_client(target.url, headers=target.headers) as ends:
+        client = streamable_http_client(target.url, headers=target.headers)
+        async with _following_options(client) as ends:
             yield ends
         return
     from trio_mcp.cli._wire_http import open_told_client  # noqa: PLC0415 - few want it
 
     async with (
         open_told_client(target.url, printer.note) as http_client,
-        streamable_http_client(
-            target.url, headers=target.headers, http_client=http_client
+        _following_options(
+            streamable_http_client(target.url, headers=target.headers, http_client=http_client)
         ) as ends,
     ):
         yield ends
@@ -129,5 +132,22 @@ async def _open_channel(
     from trio_mcp import transports  # noqa: PLC0415 - by kind of server
 
     open_channel: Any = transports.sse_client if kind == "sse" else transports.websocket_client
-    async with open_channel(target.url, headers=target.headers) as channel:
+    transport = open_channel(target.url, headers=target.headers)
+    async with _following_options(transport) as channel:
         yield WireChannel(channel, printer.note) if options.wire else channel
+
+
+@asynccontextmanager
+async def _following_options(transport: AbstractAsyncContextManager[T]) -> AsyncGenerator[T, None]:
+    """Enter a transport that was made as options say: what it refuses, they have wrong.
+
+    Raises:
+      UsageMistake: if it cannot be entered with them.
+
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            opened = await stack.enter_async_context(transport)
+        except (TypeError, ValueError) as exc:
+            raise UsageMistake(str(exc)) from exc
+        yield opened

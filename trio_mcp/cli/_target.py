@@ -6,12 +6,12 @@ import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
-from urllib.parse import urlsplit
 
 import attrs
 
 from trio_mcp.cli._mistakes import UsageMistake
 from trio_mcp.transports import StdioServerParameters
+from trio_mcp.transports._urls import split_url
 
 if TYPE_CHECKING:
     from trio_mcp.cli._options import Options
@@ -86,10 +86,15 @@ def take_target(options: Options) -> tuple[Target, list[str]]:
 
 
 def _read_url(url: str, options: Options) -> Url:
-    parts = urlsplit(url)
-    known = _TRANSPORTS.get(parts.scheme, ())
-    if not known or not parts.hostname:
-        raise UsageMistake(f"{url} is not the URL of a server: http://host/path, https://… or ws…")
+    try:
+        parts = split_url(
+            url,
+            _TRANSPORTS,
+            "the URL of a server is http://host/path, https://…, ws://… or wss://…",
+        )
+    except ValueError as exc:
+        raise UsageMistake(str(exc)) from exc
+    known = _TRANSPORTS[parts.scheme]
     if options.env or options.cwd is not None:
         raise UsageMistake("--env and --cwd are for servers that are started here, not for a URL")
     if options.transport is None:

@@ -46,7 +46,7 @@ def road_to(
     if isinstance(server, Channel):
         return channel_opener(server, None)
     if isinstance(server, str):
-        return _url_opener(server, {})
+        return _url_opener(server)
     if hasattr(server, "command"):
         from trio_mcp.transports import StdioServerParameters  # noqa: PLC0415 - by kind of server
 
@@ -92,7 +92,7 @@ def _parameters_opener(server: Any) -> OpenLink | None:
     )
 
     if isinstance(server, StreamableHttpParameters):
-        return _url_opener(server.url, server.client_options())
+        return _http_opener(server.url, server.client_options())
     if isinstance(server, SseServerParameters):
         return _sse_opener(server.url, server.client_options())
     if isinstance(server, WebSocketServerParameters):
@@ -109,18 +109,18 @@ def _sse_opener(url: str, options: dict[str, Any]) -> OpenLink:
     return open_url
 
 
-def _url_opener(url: str, options: dict[str, Any]) -> OpenLink:
-    from urllib.parse import urlsplit  # noqa: PLC0415 - by kind of server
+def _url_opener(url: str) -> OpenLink:
+    from trio_mcp.transports._urls import split_url  # noqa: PLC0415 - by kind of server
 
-    parts = urlsplit(url)
-    if parts.scheme in {"ws", "wss"}:
-        return _websocket_opener(url, options)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError(
-            "Client expects the URL of a server, http://host/…, https://…, ws://… or wss://…, got "
-            f"{url!r:.80}"
-        )
+    parts = split_url(
+        url,
+        ("http", "https", "ws", "wss"),
+        "Client expects the URL of a server, http://host/…, https://…, ws://… or wss://…",
+    )
+    return (_websocket_opener if parts.scheme in {"ws", "wss"} else _http_opener)(url, {})
 
+
+def _http_opener(url: str, options: dict[str, Any]) -> OpenLink:
     def open_url(serving: Serving) -> AbstractAsyncContextManager[Link]:
         from trio_mcp.transports import streamable_http_client  # noqa: PLC0415 - as above
 

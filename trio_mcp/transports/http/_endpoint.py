@@ -13,6 +13,7 @@ import attrs
 
 from trio_mcp._checks import check_mapping
 from trio_mcp.errors import ConnectionLost
+from trio_mcp.transports._urls import split_url
 
 from ._body import Body, without_generator
 from ._http_errors import is_http_error, lost_by, refused_with, shown
@@ -231,12 +232,7 @@ def check_url(url: str) -> None:
       ValueError: if it is not.
 
     """
-    try:
-        scheme, host, _ = _origin_of(url)
-    except ValueError:
-        scheme, host = "", ""
-    if scheme not in {"http", "https"} or not host:
-        raise ValueError(f"url: expected http://host/path or https://…, got {url!r:.80}")
+    split_url(url, ("http", "https"), "url: expected http://host/path or https://…")
 
 
 def is_loopback(url: str) -> bool:

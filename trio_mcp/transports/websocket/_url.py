@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import urlsplit
 
 import attrs
+
+from trio_mcp.transports._urls import split_url
 
 _PORTS: Final = {"ws": 80, "wss": 443}
 _SENDABLE: Final = re.compile(r"[!-~]*")
@@ -41,10 +42,9 @@ def read_url(url: str) -> WebSocketUrl:
       ValueError: if it is none of a WebSocket.
 
     """
-    parts = urlsplit(url)
+    parts = split_url(url, _PORTS, "url: expected ws://host/path or wss://…")
     host = parts.hostname
-    if parts.scheme not in _PORTS or not host:
-        raise ValueError(f"url: expected ws://host/path or wss://…, got {url!r:.80}")
+    assert host is not None
     shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
     if "@" in parts.netloc:
         raise ValueError(f"url: {shown} has a name or a password before it: use a header")
@@ -53,9 +53,6 @@ def read_url(url: str) -> WebSocketUrl:
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not _SENDABLE.fullmatch(target):
         raise ValueError(f"url: what is not ASCII in {shown} has to be percent-encoded")
-    try:
-        authority = parts.netloc.encode("idna").decode()
-    except UnicodeError as exc:
-        raise ValueError(f"url: {shown} has no host that can be looked up: {exc}") from exc
-    port = parts.port or _PORTS[parts.scheme]
+    authority = parts.netloc.encode("idna").decode()
+    port = _PORTS[parts.scheme] if parts.port is None else parts.port
     return WebSocketUrl(shown, host, port, parts.scheme == "wss", authority, target)
