@@ -121,6 +121,10 @@ class Client(LivingClient):
 
         A server that has not announced tools is not asked: it has none. The same holds for
         resources, their templates and prompts; the session below asks in any case.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
         """
         session = self.session
         learn = session.tools_learner()
@@ -217,7 +221,12 @@ class Client(LivingClient):
         meta: RequestParamsMeta | None = None,
         cache_mode: CacheMode = "use",
     ) -> ListResourcesResult:
-        """Ask for one page of the server's resources."""
+        """Ask for one page of the server's resources.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         return await self._list(
             "resources/list", self.session.list_resources, cursor, meta, cache_mode
         )
@@ -233,7 +242,12 @@ class Client(LivingClient):
         meta: RequestParamsMeta | None = None,
         cache_mode: CacheMode = "use",
     ) -> ListResourceTemplatesResult:
-        """Ask for one page of the server's resource templates."""
+        """Ask for one page of the server's resource templates.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         return await self._list(
             "resources/templates/list",
             self.session.list_resource_templates,
@@ -301,13 +315,23 @@ class Client(LivingClient):
     async def subscribe_resource(
         self, uri: str, *, meta: RequestParamsMeta | None = None
     ) -> EmptyResult:
-        """Ask an older server to tell when a resource changes (deprecated)."""
+        """Ask an older server to tell when a resource changes (deprecated).
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         return await self.session.subscribe_resource(uri, meta=meta)
 
     async def unsubscribe_resource(
         self, uri: str, *, meta: RequestParamsMeta | None = None
     ) -> EmptyResult:
-        """Take `subscribe_resource` back (deprecated)."""
+        """Take `subscribe_resource` back (deprecated).
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         return await self.session.unsubscribe_resource(uri, meta=meta)
 
     def listen(
@@ -346,7 +370,12 @@ class Client(LivingClient):
         meta: RequestParamsMeta | None = None,
         cache_mode: CacheMode = "use",
     ) -> ListPromptsResult:
-        """Ask for one page of the server's prompts."""
+        """Ask for one page of the server's prompts.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         return await self._list(
             "prompts/list", self.session.list_prompts, cursor, meta, cache_mode
         )
@@ -396,7 +425,12 @@ class Client(LivingClient):
         argument: dict[str, str],
         context_arguments: dict[str, str] | None = None,
     ) -> CompleteResult:
-        """Ask for values that would complete an argument of a prompt or template."""
+        """Ask for values that would complete an argument of a prompt or template.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         return await self.session.complete(ref, argument, context_arguments)
 
     # The cache
@@ -455,7 +489,12 @@ class Client(LivingClient):
     # Utilities of the older era
 
     async def send_ping(self, *, meta: RequestParamsMeta | None = None) -> EmptyResult:
-        """Ask an older server for a sign of life."""
+        """Ask an older server for a sign of life.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         return await self.session.send_ping(meta=meta)
 
     async def send_progress_notification(
@@ -465,19 +504,35 @@ class Client(LivingClient):
         total: float | None = None,
         message: str | None = None,
     ) -> None:
-        """Tell an older server how far the answer to its request is (deprecated)."""
+        """Tell an older server how far the answer to its request is (deprecated).
+
+        Raises:
+          TypeError, ValueError: if a number is none, or not finite.
+          ConnectionLost: if the connection has ended.
+
+        """
         await self.session.send_progress_notification(progress_token, progress, total, message)
 
     @deprecated(LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
     async def set_logging_level(
         self, level: LoggingLevel, *, meta: RequestParamsMeta | None = None
     ) -> EmptyResult:
-        """Ask an older server for log messages from a level on (deprecated)."""
+        """Ask an older server for log messages from a level on (deprecated).
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         return await self.session._set_logging_level(level, meta)  # noqa: SLF001 - warned above
 
     @deprecated(ROOTS_ARE_DEPRECATED, category=MCPDeprecationWarning)
     async def send_roots_list_changed(self) -> None:
-        """Tell an older server that the roots have changed (deprecated)."""
+        """Tell an older server that the roots have changed (deprecated).
+
+        Raises:
+          ConnectionLost: if the connection has ended.
+
+        """
         await self.session._tell_of_changed_roots()  # noqa: SLF001 - warned above
 
 

@@ -305,6 +305,10 @@ class ClientSessionGroup:
         Returns:
           For each server, in order, its session or its error.
 
+        Raises:
+          RuntimeError: if the group is not open.
+          ConnectionLost: if it was closed.
+
         Cancellation:
           Everything that was opened by this call is closed.
 

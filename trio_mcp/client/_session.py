@@ -176,7 +176,12 @@ class ClientSession(OlderSession):
     async def list_tools(
         self, *, params: types.PaginatedRequestParams | None = None
     ) -> types.ListToolsResult:
-        """Ask for one page of the server's tools."""
+        """Ask for one page of the server's tools.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         learn = self.tools_learner()
         result = await self._list("tools/list", params, types.ListToolsResult)
         if self._mirrors_arguments:
@@ -327,7 +332,13 @@ class ClientSession(OlderSession):
     async def resolve_claimed(
         self, result: types.Result, tool_name: str, read_timeout_seconds: float | None = None
     ) -> types.CallToolResult:
-        """Have its extension finish what `call_tool` returned for ``allow_claimed``."""
+        """Have its extension finish what `call_tool` returned for ``allow_claimed``.
+
+        Raises:
+          TypeError: if the extension returned no `CallToolResult`.
+          Exception: what it raised.
+
+        """
         check_kind("result", result, types.Result)
         check_text("tool_name", tool_name)
         check_timeout("read_timeout_seconds", read_timeout_seconds)
@@ -407,7 +418,12 @@ class ClientSession(OlderSession):
     async def list_resources(
         self, *, params: types.PaginatedRequestParams | None = None
     ) -> ListResourcesResult:
-        """Ask for one page of the server's resources."""
+        """Ask for one page of the server's resources.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         from trio_mcp.types import ListResourcesResult  # noqa: PLC0415 - loads on first use
 
         return await self._list("resources/list", params, ListResourcesResult)
@@ -415,7 +431,12 @@ class ClientSession(OlderSession):
     async def list_resource_templates(
         self, *, params: types.PaginatedRequestParams | None = None
     ) -> ListResourceTemplatesResult:
-        """Ask for one page of the server's resource templates."""
+        """Ask for one page of the server's resource templates.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         from trio_mcp.types import ListResourceTemplatesResult  # noqa: PLC0415 - as above
 
         return await self._list("resources/templates/list", params, ListResourceTemplatesResult)
@@ -433,7 +454,12 @@ class ClientSession(OlderSession):
         reset_timeout_on_progress: bool = False,
         max_total_timeout: float | None = None,
     ) -> ReadResourceResult | types.InputRequiredResult:
-        """Ask for the contents of a resource. The arguments are as for `call_tool`."""
+        """Ask for the contents of a resource. The arguments are as for `call_tool`.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         from trio_mcp.types import ReadResourceResult  # noqa: PLC0415 - loads on first use
 
         check_text("uri", uri)
@@ -454,7 +480,12 @@ class ClientSession(OlderSession):
     async def list_prompts(
         self, *, params: types.PaginatedRequestParams | None = None
     ) -> ListPromptsResult:
-        """Ask for one page of the server's prompts."""
+        """Ask for one page of the server's prompts.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         from trio_mcp.types import ListPromptsResult  # noqa: PLC0415 - loads on first use
 
         return await self._list("prompts/list", params, ListPromptsResult)
@@ -473,7 +504,12 @@ class ClientSession(OlderSession):
         reset_timeout_on_progress: bool = False,
         max_total_timeout: float | None = None,
     ) -> GetPromptResult | types.InputRequiredResult:
-        """Ask for a prompt, filled in with the arguments. The others are as for `call_tool`."""
+        """Ask for a prompt, filled in with the arguments. The others are as for `call_tool`.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         from trio_mcp.types import GetPromptResult  # noqa: PLC0415 - loads on first use
 
         check_text("name", name)
@@ -503,6 +539,9 @@ class ClientSession(OlderSession):
           ref: The prompt or the resource template that the argument belongs to.
           argument: Its ``name``, and the ``value`` typed so far.
           context_arguments: Arguments that are settled already; told since 2025-06-18.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
 
         """
         from trio_mcp.types import (  # noqa: PLC0415 - loads on first use

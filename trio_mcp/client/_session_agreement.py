@@ -163,7 +163,13 @@ class AgreedSession(LivingSession):
         return await self.complete_initialize(answered, result)
 
     async def send_initialize(self, version: str) -> JsonObject:
-        """Send ``initialize`` and return what it answered, without acting on it."""
+        """Send ``initialize`` and return what it answered, without acting on it.
+
+        Raises:
+          ValueError: if the version is none with a handshake.
+          MCPError: if the server refused, or why there is no answer.
+
+        """
         check_word("version", version, HANDSHAKE_PROTOCOL_VERSIONS)
         revision = revision_for(version)
         assert revision is not None
@@ -183,6 +189,11 @@ class AgreedSession(LivingSession):
 
         A server that announces log messages is told from which level on, if there is one; one
         that takes the place of another is told what was said to that.
+
+        Raises:
+          InvalidResponse: if that is no such answer.
+          ConnectionLost: if the connection ends meanwhile.
+
         """
         read = refuse_input(
             "initialize", read_result("initialize", result, types.InitializeResult, revision)
@@ -201,7 +212,12 @@ class AgreedSession(LivingSession):
         return await self._require_link().request(method, params, CallOptions(negotiates=True))
 
     async def discover(self) -> types.DiscoverResult:
-        """Ask a modern server what it is and can do, and speak modern from now on."""
+        """Ask a modern server what it is and can do, and speak modern from now on.
+
+        Raises:
+          MCPError: as `send_discover`.
+
+        """
         result = await self.send_discover(LATEST_MODERN.version)
         read = read_discovery(result, LATEST_MODERN)
         self.adopt(read)
@@ -294,6 +310,11 @@ class AgreedSession(LivingSession):
 
         While a server is being started again, it waits for the next one, which may offer
         something else. Of a connection that is lost for good it is true: asking tells why.
+
+        Raises:
+          ConnectionLost: if a server that was being started again does not come back.
+          RequestTimeout: if that takes longer than ``read_timeout_seconds``.
+
         """
         link = self._require_link()
         if link.mends:
@@ -344,14 +365,26 @@ class AgreedSession(LivingSession):
         return refuse_input(request.method, result)
 
     async def send_notification(self, notification: ClientNotification) -> None:
-        """Send any notification. One of the protocol is sent if the revision has it."""
+        """Send any notification. One of the protocol is sent if the revision has it.
+
+        Raises:
+          TypeError, ValueError: if it holds what JSON cannot say.
+          ConnectionLost: if the connection has ended.
+
+        """
         check_kind("notification", notification, types.Notification)
         params = notification.params
         json = None if params is None else encode(params, self._require_revision())
         await self.tell(notification.method, json)
 
     async def tell(self, method: str, params: JsonObject | None = None) -> None:
-        """Send a notification, unless the revision has no such one from clients."""
+        """Send a notification, unless the revision has no such one from clients.
+
+        Raises:
+          TypeError, ValueError: if it holds what JSON cannot say.
+          ConnectionLost: if the connection has ended.
+
+        """
         link, revision, spec = self._require_link(), self._require_revision(), METHODS.get(method)
         if spec is None or spec.may_be_sent_by("client", revision):
             await link.notify(method, params)

@@ -110,7 +110,12 @@ class LivingSession:
         return self._link is not None and self._link.mends
 
     async def wait_lost(self) -> ConnectionLost:
-        """Wait until the connection has ended for good, and return how."""
+        """Wait until the connection has ended for good, and return how.
+
+        Raises:
+          RuntimeError: if the session is not open.
+
+        """
         return await self._require_link().wait_lost()
 
     def on_notification(self, listener: NotificationListener) -> Callable[[], None]:

@@ -31,14 +31,24 @@ class OlderSession(AgreedSession):
     """A session with what 2026-07-28 no longer has."""
 
     async def send_ping(self, *, meta: RequestParamsMeta | None = None) -> types.EmptyResult:
-        """Ask an older server for a sign of life."""
+        """Ask an older server for a sign of life.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         return await self._complete("ping", {}, types.EmptyResult, None, meta)
 
     @deprecated(LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
     async def set_logging_level(
         self, level: LoggingLevel, *, meta: RequestParamsMeta | None = None
     ) -> types.EmptyResult:
-        """Ask an older server for log messages from a level on."""
+        """Ask an older server for log messages from a level on.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         return await self._set_logging_level(level, meta)
 
     async def _set_logging_level(
@@ -64,7 +74,13 @@ class OlderSession(AgreedSession):
         *,
         meta: RequestParamsMeta | None = None,
     ) -> None:
-        """Tell an older server how far the answer to its request is."""
+        """Tell an older server how far the answer to its request is.
+
+        Raises:
+          TypeError, ValueError: if a number is none, or not finite.
+          ConnectionLost: if the connection has ended.
+
+        """
         _warn_deprecated("send_progress_notification")
         params = progress_to_json(progress_token, progress, total, message)
         if not self._require_revision().has_progress_message:
@@ -75,7 +91,12 @@ class OlderSession(AgreedSession):
 
     @deprecated(ROOTS_ARE_DEPRECATED, category=MCPDeprecationWarning)
     async def send_roots_list_changed(self) -> None:
-        """Tell an older server that the roots have changed."""
+        """Tell an older server that the roots have changed.
+
+        Raises:
+          ConnectionLost: if the connection has ended.
+
+        """
         await self._tell_of_changed_roots()
 
     async def _tell_of_changed_roots(self) -> None:
@@ -84,7 +105,12 @@ class OlderSession(AgreedSession):
     async def subscribe_resource(
         self, uri: str, *, meta: RequestParamsMeta | None = None
     ) -> types.EmptyResult:
-        """Ask an older server to tell when a resource changes."""
+        """Ask an older server to tell when a resource changes.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         _warn_deprecated("subscribe_resource")
         check_text("uri", uri)
         return await self._stand("resources/subscribe", {"uri": uri}, meta)
@@ -92,7 +118,12 @@ class OlderSession(AgreedSession):
     async def unsubscribe_resource(
         self, uri: str, *, meta: RequestParamsMeta | None = None
     ) -> types.EmptyResult:
-        """Take `subscribe_resource` back."""
+        """Take `subscribe_resource` back.
+
+        Raises:
+          MCPError: as `call_tool`: what the server answered, or why there is no answer.
+
+        """
         _warn_deprecated("unsubscribe_resource")
         check_text("uri", uri)
         return await self._stand("resources/unsubscribe", {"uri": uri}, meta)

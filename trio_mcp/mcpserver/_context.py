@@ -350,27 +350,51 @@ class Context(Generic[LifespanContextT, RequestT]):
           data: The message, or any other JSON value.
           logger_name: What it is about.
 
+        Raises:
+          ValueError: if the level is none of the eight.
+          TypeError, ValueError: if data that is sent is no JSON.
+
         """
         await self._log(level, data, logger_name)
 
     @deprecated(_LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
     async def debug(self, data: JsonValue, *, logger_name: str | None = None) -> None:
-        """Send a log message of the level ``debug``. Deprecated, like `log`."""
+        """Send a log message of the level ``debug``. Deprecated, like `log`.
+
+        Raises:
+          TypeError, ValueError: as `log`.
+
+        """
         await self._log("debug", data, logger_name)
 
     @deprecated(_LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
     async def info(self, data: JsonValue, *, logger_name: str | None = None) -> None:
-        """Send a log message of the level ``info``. Deprecated, like `log`."""
+        """Send a log message of the level ``info``. Deprecated, like `log`.
+
+        Raises:
+          TypeError, ValueError: as `log`.
+
+        """
         await self._log("info", data, logger_name)
 
     @deprecated(_LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
     async def warning(self, data: JsonValue, *, logger_name: str | None = None) -> None:
-        """Send a log message of the level ``warning``. Deprecated, like `log`."""
+        """Send a log message of the level ``warning``. Deprecated, like `log`.
+
+        Raises:
+          TypeError, ValueError: as `log`.
+
+        """
         await self._log("warning", data, logger_name)
 
     @deprecated(_LOGGING_IS_DEPRECATED, category=MCPDeprecationWarning)
     async def error(self, data: JsonValue, *, logger_name: str | None = None) -> None:
-        """Send a log message of the level ``error``. Deprecated, like `log`."""
+        """Send a log message of the level ``error``. Deprecated, like `log`.
+
+        Raises:
+          TypeError, ValueError: as `log`.
+
+        """
         await self._log("error", data, logger_name)
 
     async def _log(self, level: LoggingLevel, data: JsonValue, logger_name: str | None) -> None:
@@ -401,6 +425,10 @@ class Context(Generic[LifespanContextT, RequestT]):
 
         Adding and removing tools tells so by itself, a moment after the last change. Clients
         of both eras are told; see `MCPServer.notify_tools_changed` outside of a request.
+
+        Raises:
+          Exception: what the bus raises that tells other processes, if there is one.
+
         """
         await self._publish(ToolsListChanged())
 

@@ -176,6 +176,7 @@ class ServerSession:
 
         Raises:
           TypeError, ValueError: as `report_progress`.
+          ConnectionLost: outside of a request, if the client has gone.
 
         """
         del related_request_id
@@ -196,7 +197,9 @@ class ServerSession:
         """Send a log message, if the client asked for its level (logging, deprecated).
 
         Raises:
-          ValueError: if the level is none of the eight, or the data is no JSON.
+          ValueError: if the level is none of the eight.
+          TypeError, ValueError: if the data is no JSON.
+          ConnectionLost: outside of a request, if the client has gone.
 
         """
         del related_request_id
@@ -231,6 +234,11 @@ class ServerSession:
 
         One of the protocol is not sent to a client whose revision has no such notification, or
         has it on subscriptions alone: `Context.notify_tools_changed` and its like reach everybody.
+
+        Raises:
+          TypeError, ValueError: if it holds what JSON cannot say.
+          ConnectionLost: outside of a request, if the client has gone.
+
         """
         del related_request_id
         params = (
@@ -266,22 +274,50 @@ class ServerSession:
             await self._connection.link.notify(method, params)
 
     async def send_resource_updated(self, uri: str) -> None:
-        """Tell an older client that a resource it may have subscribed to has changed."""
+        """Tell an older client that a resource it may have subscribed to has changed.
+
+        Raises:
+          ConnectionLost: if the client has gone.
+
+        """
         await self._notify_session("notifications/resources/updated", {"uri": str(uri)})
 
     async def send_resource_list_changed(self) -> None:
+        """Tell an older client that the list of resources has changed.
+
+        Raises:
+          ConnectionLost: if the client has gone.
+
+        """
         await self._notify_session("notifications/resources/list_changed")
 
     async def send_tool_list_changed(self) -> None:
+        """Tell an older client that the list of tools has changed.
+
+        Raises:
+          ConnectionLost: if the client has gone.
+
+        """
         await self._notify_session("notifications/tools/list_changed")
 
     async def send_prompt_list_changed(self) -> None:
+        """Tell an older client that the list of prompts has changed.
+
+        Raises:
+          ConnectionLost: if the client has gone.
+
+        """
         await self._notify_session("notifications/prompts/list_changed")
 
     async def send_elicit_complete(
         self, elicitation_id: str, related_request_id: RequestId | None = None
     ) -> None:
-        """Tell the client that a URL elicitation of it is done (2025-11-25 alone)."""
+        """Tell the client that a URL elicitation of it is done (2025-11-25 alone).
+
+        Raises:
+          ConnectionLost: outside of a request, if the client has gone.
+
+        """
         del related_request_id
         await self._notify("notifications/elicitation/complete", {"elicitationId": elicitation_id})
 
@@ -330,7 +366,12 @@ class ServerSession:
         return self._connection.link if self._exchange is None else self._exchange.link
 
     async def send_ping(self) -> types.EmptyResult:
-        """Ask the client for a sign of life."""
+        """Ask the client for a sign of life.
+
+        Raises:
+          NoBackChannelError, MCPError, InvalidResponse: as `send_request`.
+
+        """
         return await self._ask("ping", None, types.EmptyResult)
 
     @deprecated(_SAMPLING_IS_DEPRECATED, category=MCPDeprecationWarning)
@@ -343,7 +384,13 @@ class ServerSession:
         related_request_id: RequestId | None = None,
         **options: Unpack[SamplingOptions],
     ) -> CreateMessageResult | CreateMessageResultWithTools:
-        """Ask the client's model for a message (sampling, deprecated)."""
+        """Ask the client's model for a message (sampling, deprecated).
+
+        Raises:
+          ValueError: if uses of tools and their results do not match.
+          NoBackChannelError, MCPError, InvalidResponse: as `ask`.
+
+        """
         del related_request_id
         answer: Any = await self.ask(sampling_request(messages, max_tokens, options))
         said: CreateMessageResult | CreateMessageResultWithTools = answer
@@ -351,7 +398,12 @@ class ServerSession:
 
     @deprecated(_ROOTS_ARE_DEPRECATED, category=MCPDeprecationWarning)
     async def list_roots(self) -> ListRootsResult:
-        """Ask the client for its roots (deprecated)."""
+        """Ask the client for its roots (deprecated).
+
+        Raises:
+          NoBackChannelError, MCPError, InvalidResponse: as `ask`.
+
+        """
         from trio_mcp.types import ListRootsRequest  # noqa: PLC0415 - most servers never ask
 
         answer: Any = await self.ask(ListRootsRequest())
@@ -364,7 +416,12 @@ class ServerSession:
         requested_schema: ElicitRequestedSchema,
         related_request_id: RequestId | None = None,
     ) -> ElicitResult:
-        """Ask the user to fill in a form; `elicit_form` under its first name."""
+        """Ask the user to fill in a form; `elicit_form` under its first name.
+
+        Raises:
+          NoBackChannelError, MCPError, InvalidResponse: as `ask`.
+
+        """
         return await self.elicit_form(message, requested_schema, related_request_id)
 
     async def elicit_form(
@@ -373,7 +430,12 @@ class ServerSession:
         requested_schema: ElicitRequestedSchema,
         related_request_id: RequestId | None = None,
     ) -> ElicitResult:
-        """Ask the user to fill in a form (elicitation)."""
+        """Ask the user to fill in a form (elicitation).
+
+        Raises:
+          NoBackChannelError, MCPError, InvalidResponse: as `ask`.
+
+        """
         from trio_mcp.types import ElicitRequestFormParams  # noqa: PLC0415 - as above
 
         del related_request_id
@@ -388,7 +450,13 @@ class ServerSession:
         elicitation_id: str,
         related_request_id: RequestId | None = None,
     ) -> ElicitResult:
-        """Ask the user to visit a URL (elicitation, 2025-11-25)."""
+        """Ask the user to visit a URL (elicitation, 2025-11-25).
+
+        Raises:
+          ValueError: if it is no URL.
+          NoBackChannelError, MCPError, InvalidResponse: as `ask`.
+
+        """
         from trio_mcp.types import ElicitRequestURLParams  # noqa: PLC0415 - as above
 
         del related_request_id
