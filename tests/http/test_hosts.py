@@ -1,4 +1,4 @@
-"""Applications of a server in those of others, and under another ASGI server, over real sockets."""
+"""Applications of a server in those of others, under another ASGI server, and without one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
 from trio_mcp import Client, ConnectionLost, Context, MCPServer
-from trio_mcp.transports import ServeOptions, serve_http_app
+from trio_mcp.transports import ServeOptions, serve_http_app, streamable_http_client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -178,3 +178,30 @@ async def test_alone_its_lifespan_is_that_of_the_server(serve: Any) -> None:
             assert result.structured_content == {"result": "Hello, Ada!"}
         assert await get(f"{url}/health") == "healthy"
     assert story.told == ["in", "out"]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_client_of_the_same_process_needs_no_socket(mode):
+    mcp = MCPServer("here")
+
+    @mcp.tool()
+    async def where(ctx: Context) -> str:
+        await ctx.report_progress(1)
+        return "here"
+
+    heard = []
+
+    async def hear(progress, total, message):
+        heard.append(progress)
+
+    app = mcp.streamable_http_app()
+    async with (
+        mcp.session_manager.run(),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app)) as http_client,
+        Client(
+            streamable_http_client("http://127.0.0.1/mcp", http_client=http_client), mode=mode
+        ) as client,
+    ):
+        result = await client.call_tool("where", progress_callback=hear)
+    assert result.structured_content == {"result": "here"}
+    assert heard == [1]
