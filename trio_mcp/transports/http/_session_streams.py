@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,6 +33,25 @@ STORE_SECONDS: Final = 15.0
 """Seconds that an event store may take for one message, and for giving a stream again. What
 the session sends next waits that long."""
 
+PAUSE_SECONDS: Final = 30.0
+"""Seconds in which a session does without an event store that has taken too long."""
+
+
+@attrs.define(eq=False)
+class Patience:
+    """How long a session waits for an event store: for one that hangs, once in a while."""
+
+    _resumes_at: float = -math.inf
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the store took too long just now."""
+        return trio.current_time() < self._resumes_at
+
+    def lose(self) -> None:
+        """The store has taken too long."""
+        self._resumes_at = trio.current_time() + PAUSE_SECONDS
+
 
 @attrs.frozen
 class StreamOptions:
@@ -41,12 +61,14 @@ class StreamOptions:
       store: Keeps what was sent; None if they cannot.
       polls: Whether the revision knows streams that are closed for a while.
       retry_ms: How long clients are to wait then, if that was said.
+      patience: With the store.
 
     """
 
     store: EventStore | None
     polls: bool
     retry_ms: int | None
+    patience: Patience = attrs.Factory(Patience)
 
     @property
     def are_primed(self) -> bool:
@@ -172,14 +194,18 @@ class SessionStream:
             self._put(data, event_id, is_answer=is_answer)
 
     async def _store_event(self, message: JSONRPCMessage | None) -> str | None:
-        store = self._options.store
+        store, patience = self._options.store, self._options.patience
         assert store is not None
+        if patience.is_lost:
+            return None
         try:
             with trio.move_on_after(STORE_SECONDS):
                 return await store.store_event(self.id, message)
+            patience.lose()
             logger.warning(
-                "A message is sent without being kept: the event store took more than %g s",
+                "An event store took more than %g s: for %g s, messages are sent without being kept",
                 STORE_SECONDS,
+                PAUSE_SECONDS,
             )
             return None
         except ConnectionError as exc:
