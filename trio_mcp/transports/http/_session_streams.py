@@ -203,7 +203,7 @@ class SessionStream:
                 return await store.store_event(self.id, message)
             patience.lose()
             logger.warning(
-                "An event store took more than %g s: for %g s, messages are sent without being kept",
+                "An event store took more than %g s: for %g s, nothing is kept of what is sent",
                 STORE_SECONDS,
                 PAUSE_SECONDS,
             )
