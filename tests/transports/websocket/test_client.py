@@ -188,9 +188,16 @@ async def test_headers_are_sent():
         (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000, "does not speak HTTP", None),
         (
             SWITCHING + b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n",
-            "no WebSocket handshake",
+            "no WebSocket handshake: Sec-WebSocket-Accept is not that of this request",
             None,
         ),
+        (
+            SWITCHING + b"Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+            "no WebSocket handshake: Sec-WebSocket-Accept is missing",
+            None,
+        ),
+        (SWITCHING + b"\r\n", "no WebSocket handshake: it does not say 'Upgrade: websocket'", None),
+        (SWITCHING + b"X: " + b"x" * 100_000 + b"\r\n\r\n", "does not speak HTTP", None),
         (
             SWITCHING + b"Upgrade: \xff\r\nConnection: \xff\r\n\r\n",
             "no WebSocket handshake",
@@ -225,6 +232,26 @@ async def test_server_has_to_agree_on_the_subprotocol(subprotocol):
                 pass
 
 
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (b"Sec-WebSocket-Protocol: mcp", "2 of Sec-WebSocket-Protocol"),
+        (b"Sec-WebSocket-Extensions: permessage-deflate", "an extension .* 'permessage-deflate'"),
+        (b"Sec-WebSocket-Extensions: caf\xe9", "an extension .* 'caf\u00e9'"),
+        (b"Sec-WebSocket-Accept: x", "Sec-WebSocket-Accept is not that of this request"),
+    ],
+)
+async def test_answer_that_says_too_much_is_told_by_what_it_says(more, says):
+    async def script(raw: Raw) -> None:
+        head = await raw.head()
+        await raw.send(accepted(head).replace(b"\r\n\r\n", b"\r\n%s\r\n\r\n" % more))
+
+    async with scripted(script) as url:
+        with pytest.raises(ConnectionLost, match=f"no WebSocket handshake: .*{says}"):
+            async with Client(url):
+                pass
+
+
 @pytest.mark.parametrize("says", [b"", b"HTTP/1.1 101", b"HTTP/1.1 103 Early Hints\r\n\r\n"])
 async def test_server_that_does_not_answer_is_given_up(says):
     async def script(raw: Raw) -> None:
@@ -254,10 +281,12 @@ async def test_cancelled_while_it_waits_for_the_upgrade_it_leaves_nothing_open()
         await ended.wait()
 
 
-async def test_early_hints_are_passed_over():
+@pytest.mark.parametrize("times", [1, 2, 5])
+async def test_early_hints_are_passed_over(times):
     async def script(raw: Raw) -> None:
         head = await raw.head()
-        await raw.send(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + accepted(head))
+        hints = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+        await raw.send(times * hints + accepted(head))
         await raw.frame()
 
     async with scripted(script) as url, websocket_client(url):

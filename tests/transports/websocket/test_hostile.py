@@ -79,6 +79,17 @@ async def test_what_is_not_taken_ends_its_connection_with_the_code_for_that(sent
         assert await raw.rest() == b""
 
 
+@pytest.mark.parametrize("sent", [b"", discover(), discover()[:20]])
+async def test_client_that_ends_without_a_closing_handshake_is_told_so(sent):
+    async with serving() as (served, _), upgraded(served) as raw:
+        await raw.send(sent)
+        assert isinstance(raw.stream, trio.SocketStream)
+        await raw.stream.send_eof()
+        # Not 1001: the server does not go away.
+        assert await raw.close_code() == 1002
+        assert await raw.rest() == b""
+
+
 @pytest.mark.parametrize(
     ("sent", "error"),
     [

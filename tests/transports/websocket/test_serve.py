@@ -25,6 +25,7 @@ from trio_mcp.transports.websocket._options import LISTENING, read_options
 
 from ._wire import (
     CLOSE,
+    KEY,
     Raw,
     Tools,
     bystander,
@@ -219,6 +220,11 @@ def test_type_checkers_know_what_is_taken():
 # Whom
 
 
+def absolute(target: str) -> bytes:
+    """Ask with a URL in place of a path."""
+    return request().replace(b"GET /mcp", f"GET {target}".encode())
+
+
 @pytest.mark.parametrize(
     ("sent", "status", "says"),
     [
@@ -227,7 +233,19 @@ def test_type_checkers_know_what_is_taken():
         (request(connection=None), 426, b"WebSocket endpoint"),
         (request(upgrade="h2c"), 426, b"WebSocket endpoint"),
         (request(sec_websocket_version="8"), 426, b"13"),
-        (request(sec_websocket_key=None), 400, b"no opening handshake"),
+        (request(sec_websocket_key=None), 400, b"Sec-WebSocket-Key has to be there once"),
+        (request(sec_websocket_key="x"), 400, b"Sec-WebSocket-Key has to be there once"),
+        (request(sec_websocket_key="\xe9"), 400, b"Sec-WebSocket-Key has to be there once"),
+        (request(sec_websocket_key=KEY + "!"), 400, b"Sec-WebSocket-Key has to be there once"),
+        (request(sec_websocket_key=KEY[4:]), 400, b"Sec-WebSocket-Key has to be there once"),
+        (request(**{"Sec-WebSocket-Key": KEY}), 400, b"Sec-WebSocket-Key has to be there once"),
+        (request(**{"Sec-WebSocket-Version": "13"}), 426, b"13"),
+        (request().replace(b"HTTP/1.1", b"HTTP/1.0"), 400, b"HTTP/1.1"),
+        (request(x="x" * 20_000), 431, b"a head of 20"),
+        (request(x="x" * 60_000), 431, b"a head of 60"),
+        (absolute("http://127.0.0.1/other?token=SECRET"), 404, b"nothing at /other"),
+        (absolute("http://evil.example/mcp"), 421, b"allowed_hosts"),
+        (absolute("ftp://127.0.0.1/mcp"), 404, b"nothing at ftp:"),
         (request(sec_websocket_protocol=None), 400, b"subprotocol mcp"),
         (request(sec_websocket_protocol="chat, mcp2"), 400, b"subprotocol mcp"),
         (request(host="evil.example"), 421, b"allowed_hosts"),
@@ -276,6 +294,17 @@ async def test_request_in_good_order_is_accepted_with_the_subprotocol(headers):
         assert head.startswith(b"HTTP/1.1 101")
         assert b"sec-websocket-protocol: mcp\r\n" in head.lower()
         assert b"extensions" not in head.lower()
+        await raw.send(discover())
+        assert (await raw.message())["id"] == 1
+
+
+@pytest.mark.parametrize(
+    "target", ["http://127.0.0.1/mcp", "HTTPS://localhost:80/mcp/?a=1", "http://x@[::1]:1/mcp"]
+)
+async def test_url_is_taken_as_the_target_of_a_request_with_the_host_in_it(target):
+    async with serving() as (served, _), connected(served) as raw:
+        await raw.send(absolute(target).replace(b"host: 127.0.0.1", b"host: evil.example"))
+        assert (await raw.head()).startswith(b"HTTP/1.1 101")
         await raw.send(discover())
         assert (await raw.message())["id"] == 1
 

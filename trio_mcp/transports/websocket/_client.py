@@ -15,6 +15,7 @@ from trio_mcp._checks import check_kind, check_mapping, check_number, check_text
 from trio_mcp._rpc._block import guarded_block
 from trio_mcp.errors import ConnectionLost
 
+from ._answer import why_refused
 from ._channel import open_websocket_channel
 from ._defaults import (
     CLOSE_TIMEOUT,
@@ -176,6 +177,7 @@ class _ClientOpening:
         self._headers = headers
         self._deadline = deadline
         self._lost: ConnectionLost | None = None
+        self._stream: GuardedStream | None = None
 
     async def connect(self, ssl_context: ssl.SSLContext | None) -> RawStream:
         """Reach the server.
@@ -204,6 +206,7 @@ class _ClientOpening:
           NoHandshake: if it does not come in time.
 
         """
+        self._stream = stream
         with trio.CancelScope(deadline=self._deadline):
             return await wrap_client_stream(
                 nursery,
@@ -234,30 +237,29 @@ class _ClientOpening:
                 head += data
                 reading.receive_data(data)
                 event = reading.next_event()
-                if isinstance(event, h11.InformationalResponse) and event.status_code != 101:
+                while isinstance(event, h11.InformationalResponse) and event.status_code != 101:
                     # Such as 103, early hints: the answer itself is still to come.
                     head = bytearray(reading.trailing_data[0])
                     event = reading.next_event()
                 if isinstance(event, h11.Response):
                     await self._read_refusal(reading, event, stream)
                 if isinstance(event, h11.InformationalResponse):
-                    self._check_agreement(event)
                     rest, _ = reading.trailing_data
+                    self._check_upgrade(event, len(head) - len(rest))
                     return bytes(head[: len(head) - len(rest)]), rest
         except h11.RemoteProtocolError as exc:
             self._lost = ConnectionLost(f"{self._address.shown} does not speak HTTP: {exc}")
             raise trio.BrokenResourceError("no HTTP") from exc
 
-    def _check_agreement(self, answer: h11.InformationalResponse) -> None:
-        agreed = [value for name, value in answer.headers if name == b"sec-websocket-protocol"]
-        if agreed == [SUBPROTOCOL.encode()]:
-            return
-        other = f"{agreed[0].decode('latin-1'):.80}" if agreed else "none"
-        self._lost = ConnectionLost(
-            f"{self._address.shown} is no MCP server: it agreed on the subprotocol {other}, "
-            f"not {SUBPROTOCOL}"
-        )
-        raise trio.BrokenResourceError("no agreement")
+    def _check_upgrade(self, answer: h11.InformationalResponse, size: int) -> None:
+        assert self._stream is not None
+        wrong = why_refused(answer, self._stream.request)
+        if size > MAX_HEAD_SIZE:
+            # While it is incomplete, h11 says so.
+            wrong = f"does not speak HTTP: a head of {size} bytes"
+        if wrong is not None:
+            self._lost = ConnectionLost(f"{self._address.shown} {wrong}")
+            raise trio.BrokenResourceError("no upgrade")
 
     async def _read_refusal(
         self, reading: h11.Connection, answer: h11.Response, stream: RawStream

@@ -6,7 +6,9 @@ refuse anything but what it finds wrong itself, and raises whatever ASCII, IDNA 
 
 from __future__ import annotations
 
+import base64
 import http
+import re
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -30,6 +32,10 @@ MAX_HEAD_SIZE: Final = 16 * 1024
 """Bytes of a head. What proxies and cookies add to it is seldom a quarter of that."""
 
 VERSION: Final = "13"
+_KEY_SIZE: Final = 16
+_ABSOLUTE: Final = re.compile(r"https?://(?:[^/@]*@)?(?P<host>[^/@]+)(?P<path>.*)", re.IGNORECASE)
+# A URL in place of a path, as a request to a proxy has it (RFC 6455, section 4.2.1).
+
 _DECODED: Final = ("host", "sec-websocket-protocol", "sec-websocket-extensions")
 
 
@@ -51,9 +57,8 @@ class Opening:
     @property
     def name(self) -> str:
         """What it asks for, for the log."""
-        # Without the query, which may hold secrets.
-        target = self.request.target.decode().partition("?")[0]
-        return f"{self.request.method.decode()} {target:.100}"
+        _, path = split_target(self.request)
+        return f"{self.request.method.decode()} {path:.100}"
 
     async def give_head(self, _stream: RawStream) -> tuple[bytes, bytes]:
         """Give the head, and what came behind it."""
@@ -93,7 +98,11 @@ def _end_of_head(
     if not isinstance(connection.next_event(), h11.EndOfMessage):
         return Refusal.of(400, "Bad request: a WebSocket begins with a request without a body")
     rest, _ = connection.trailing_data
-    return Opening(request, bytes(read[: len(read) - len(rest)]), rest)
+    head = bytes(read[: len(read) - len(rest)])
+    if len(head) > MAX_HEAD_SIZE:
+        # While it is incomplete, h11 says so.
+        return Refusal.of(431, f"Bad request: a head of {len(head)} bytes")
+    return Opening(request, head, rest)
 
 
 def check_opening(
@@ -107,13 +116,32 @@ def check_opening(
       security: From where it may be called; see `check_caller`.
 
     """
-    headers = Headers(request.headers)
-    target = request.target.decode("ascii").partition("?")[0]
+    host, target = split_target(request)
     if target.rstrip("/") != path.rstrip("/"):
         return Refusal.of(404, f"There is nothing at {target:.100}")
     if request.method != b"GET":
         return Refusal.of(405, "A WebSocket is opened with GET", headers=(("allow", "GET"),))
+    if request.http_version < b"1.1":
+        return Refusal.of(400, "Bad request: a WebSocket is opened by HTTP/1.1")
+    raw = request.headers.raw_items()
+    if host is not None:
+        # Whoever names it there says nothing more by the header (RFC 9112, section 3.2.2).
+        raw = [(name, value) for name, value in raw if name.lower() != b"host"]
+        raw.append((b"host", host.encode("ascii")))
+    headers = Headers(raw)
     return check_caller(headers, security) or _check_upgrade(headers) or _check_agreement(headers)
+
+
+def split_target(request: h11.Request) -> tuple[str | None, str]:
+    """Give the host that a request names in its target, if it does, and the path there.
+
+    Without the query, which may hold secrets.
+    """
+    target = request.target.decode("ascii").partition("?")[0]
+    absolute = _ABSOLUTE.fullmatch(target)
+    if absolute is None:
+        return None, target
+    return absolute["host"], absolute["path"] or "/"
 
 
 def _check_upgrade(headers: Headers) -> Refusal | None:
@@ -130,7 +158,19 @@ def _check_upgrade(headers: Headers) -> Refusal | None:
             f"The version of the WebSocket protocol has to be {VERSION}",
             headers=(("sec-websocket-version", VERSION),),
         )
+    if not _is_key(headers.all("sec-websocket-key")):
+        return Refusal.of(
+            400, "Bad request: Sec-WebSocket-Key has to be there once, 16 bytes in base64"
+        )
     return None
+
+
+def _is_key(values: tuple[str, ...]) -> bool:
+    try:
+        (value,) = values
+        return len(base64.b64decode(value, validate=True)) == _KEY_SIZE
+    except ValueError:  # not one, not ASCII, or no base64
+        return False
 
 
 def _check_agreement(headers: Headers) -> Refusal | None:

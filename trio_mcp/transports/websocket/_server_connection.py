@@ -13,7 +13,14 @@ from trio_mcp._rpc._peer import open_peer
 from trio_mcp.transports.http._refusal import Refusal
 
 from ._channel import open_websocket_channel
-from ._defaults import CLOSE_TIMEOUT, GOING_AWAY, INTERNAL_ERROR, MAX_CHARACTERS, SUBPROTOCOL
+from ._defaults import (
+    CLOSE_TIMEOUT,
+    GOING_AWAY,
+    INTERNAL_ERROR,
+    MAX_CHARACTERS,
+    PROTOCOL_ERROR,
+    SUBPROTOCOL,
+)
 from ._frames import Close, FrameGate
 from ._reader import NoHandshake
 from ._request import UNREADABLE, Opening, check_opening, dump_refusal, read_opening
@@ -30,6 +37,10 @@ if TYPE_CHECKING:
     from ._stream import RawStream
 
 logger: Final = logging.getLogger("trio_mcp.websocket")
+
+_UNFINISHED: Final = Close(PROTOCOL_ERROR, "the end came without a closing handshake")
+# To a client that sends no more, and may still read. What else it did wrong is said instead, and
+# one that closes in good order has been answered.
 
 
 @attrs.frozen
@@ -145,6 +156,8 @@ class ServerConnection:
                 await peer.wait_lost()
                 if self._is_stopping:
                     await peer.wait_ended()
+            if not self._is_stopping:
+                await channel.finish(_UNFINISHED)
         except Exception:
             await channel.finish(  # noqa: ASYNC120 - it shields itself, bounded
                 Close(INTERNAL_ERROR, "the server failed")

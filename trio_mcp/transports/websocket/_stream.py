@@ -45,6 +45,7 @@ class GuardedStream(trio.abc.Stream):
       write_timeout: Seconds that the peer may leave unread what is written to it.
 
     Attributes:
+      request: What a client asked with, to be compared with the answer.
       lost: Why this side gave the connection up.
       ended: The peer sends no more, or is not listened to any more.
       unwritable: Nothing can be sent any more.
@@ -67,6 +68,7 @@ class GuardedStream(trio.abc.Stream):
         self.gate = gate
         self.is_client = is_client
         self.peer = peer
+        self.request = b""
         self.lost: ConnectionLost | None = None
         self.ended = False
         self.unwritable = False
@@ -165,6 +167,8 @@ class GuardedStream(trio.abc.Stream):
         The library would end on an error, though more may have come in than it has read.
         """
         data = bytes(data)
+        if self.is_client and not self._opened.is_set():
+            self.request = data
         if not self.is_client and not self._opened.is_set() and not data.startswith(_ACCEPTED):
             # The library refuses what it does not like by a bare status. We tell more.
             await trio.lowlevel.checkpoint()
