@@ -71,6 +71,39 @@ async def test_what_was_inherited_has_to_be_listened_on(tmp_path, kind, words):
         silent.getsockname()  # it is still its owner's
 
 
+async def test_nothing_is_left_where_one_of_several_addresses_cannot_be_had(tmp_path):
+    path = tmp_path / "socket"
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        socket.create_server(("127.0.0.1", 0)) as inherited,
+    ):
+        number = inherited.fileno()
+        binds = [f"unix:{path}", f"fd:{number}", f"127.0.0.1:{taken.getsockname()[1]}"]
+        with pytest.raises(OSError, match="in use"):
+            await serve_http_app(App(), ServeOptions(binds=binds))
+        assert not path.exists()
+        # It is still its owner's.
+        assert inherited.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+
+
+async def test_a_server_that_stops_leaves_its_unix_socket_to_the_next_one(tmp_path):
+    path = tmp_path / "socket"
+    app = App()
+    async with trio.open_nursery() as nursery:
+        first = await nursery.start(serve_http_app, app, ServeOptions(unix_socket=path))
+        async with await trio.open_unix_socket(path) as stream:
+            raw = Raw(stream)
+            await raw.send(b"GET /hold HTTP/1.1\r\nHost: x\r\n\r\n")
+            await until(lambda: app.running == 1)
+            first.stop()
+            await until(lambda: not path.exists())
+            async with serving(unix_socket=path):
+                app.release.set()
+                await raw.until(b"held")
+                await until(lambda: not nursery.child_tasks)
+                assert path.is_socket()
+
+
 async def test_unix_socket_that_a_dead_server_left_is_replaced(tmp_path):
     path = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as left:

@@ -345,8 +345,7 @@ async def test_a_service_manager_may_signal_all_of_them_at_once(tmp_path):
 async def test_a_worker_that_does_not_stop_is_killed(tmp_path):
     more = (
         "OPTIONS['graceful_timeout'] = 0.1; "
-        "from trio_mcp.transports.http import _supervisor, _workers; "
-        "_supervisor.HURRY_SECONDS = 0.5; _workers.SHUTDOWN_TIMEOUT = -1"
+        "from trio_mcp.transports.http import _workers; _workers.SHUTDOWN_TIMEOUT = -1"
     )
     with running(tmp_path, more=more) as program:
         await program.wait_serving()
@@ -370,15 +369,54 @@ async def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path):
 
 async def test_nor_one_that_keeps_its_event_loop_busy(tmp_path):
     more = (
-        "from trio_mcp.transports.http import _supervisor, _workers; "
-        "OPTIONS['graceful_timeout'] = 0; "
-        "_supervisor.HURRY_SECONDS = 0.5; _workers.SHUTDOWN_TIMEOUT = 0"
+        "from trio_mcp.transports.http import _workers; "
+        "OPTIONS['graceful_timeout'] = 0; _workers.SHUTDOWN_TIMEOUT = 0"
     )
     with running(tmp_path, more=more) as program:
         await program.wait_serving()
         async with call_that_breaks_off(program, "hang", begins="hangs"):
             program.process.kill()
         await wait_dead(program.workers)
+
+
+async def test_nobody_new_is_kept_waiting_while_it_stops(tmp_path):
+    more = "OPTIONS['graceful_timeout'] = 100"
+    with running(tmp_path, more=more) as program:
+        await program.wait_serving()
+        async with call_that_breaks_off(program, "wait", {"seconds": 100}, begins="works"):
+            program.process.terminate()
+            await program.wait_for("is left")  # the worker that has nothing to do
+            await wait_refused(program.url)
+            program.process.terminate()
+        assert (await program.wait_ended())[0] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+async def test_a_busy_worker_keeps_no_port(tmp_path, number):
+    with running(tmp_path) as program:
+        await program.wait_serving()
+        async with call_that_breaks_off(program, "hang", begins="hangs"):
+            program.process.send_signal(number)
+            await program.wait_for("is left")  # the worker that has nothing to do
+            await wait_refused(program.url)
+            [busy] = filter(is_alive, program.workers)
+            [listener] = await trio.open_tcp_listeners(
+                httpx.URL(program.url).port, host="127.0.0.1"
+            )
+            await listener.aclose()
+            assert is_alive(busy)
+            os.kill(busy, signal.SIGKILL)
+
+
+async def wait_refused(url):
+    parts = httpx.URL(url)
+    with trio.fail_after(5):
+        while True:
+            try:
+                await (await trio.open_tcp_stream(parts.host, parts.port)).aclose()
+            except OSError:
+                return
+            await trio.sleep(0.05)
 
 
 async def test_what_keeps_the_first_worker_from_starting_is_said_once(tmp_path):
@@ -434,6 +472,17 @@ async def test_the_path_of_a_unix_socket_is_removed_at_the_end(tmp_path):
         program.process.terminate()
         assert (await program.wait_ended())[0] == 0
         assert not path.exists()
+
+
+async def test_nor_is_it_left_where_another_address_cannot_be_had(tmp_path):
+    path = tmp_path / "sock"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        binds = [f"unix:{path}", f"127.0.0.1:{taken.getsockname()[1]}"]
+        with running(tmp_path, more=f"OPTIONS['binds'] = {binds!r}") as program:
+            status, said = await program.wait_ended()
+    assert status == 1
+    assert "Address already in use" in said
+    assert not path.exists()
 
 
 async def test_the_number_may_come_from_the_environment(tmp_path):

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import pytest
 import trio
+import trio.testing
 
 from trio_mcp import Client, ConnectionLost, MCPServer
 from trio_mcp.server import Server
@@ -64,6 +65,30 @@ async def test_several_addresses_are_served_at_once(tmp_path):
             assert b"101" in await raw.head()
         nursery.cancel_scope.cancel()
     assert not path.exists()
+
+
+async def test_nothing_is_left_where_one_of_several_addresses_cannot_be_had(tmp_path):
+    path = tmp_path / "socket"
+    async with serving() as (served, tools):
+        port = served.url.rpartition(":")[2].partition("/")[0]
+        binds = [f"unix:{path}", f"127.0.0.1:{port}"]
+        with pytest.raises(OSError, match="in use"):
+            await serve_websocket(tools.mcp, binds=binds)
+    assert not path.exists()
+
+
+async def test_a_unix_socket_is_removed_when_a_stop_begins(tmp_path):
+    path = tmp_path / "socket"
+    tools = Tools()
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(partial(serve_websocket, tools.mcp, unix_socket=path))
+        async with await trio.open_unix_socket(path) as stream:
+            raw = Raw(stream)
+            await raw.send(request())
+            assert b"101" in await raw.head()
+            served.stop()
+            await trio.testing.wait_all_tasks_blocked()
+            assert not path.exists()
 
 
 async def test_port_that_is_taken_is_an_error_of_the_caller():

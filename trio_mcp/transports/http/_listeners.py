@@ -8,14 +8,16 @@ import socket
 import ssl
 import stat
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final, final
 
+import attrs
 import trio
 
 from ._serve_options import FD, UNIX, split_address
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
 BACKLOG: Final = 1_024
 
@@ -24,36 +26,80 @@ class CannotServe(OSError):
     """An address cannot be had, or files cannot be read; `strerror` says which and why."""
 
 
-async def open_listeners(binds: Sequence[str]) -> list[trio.SocketListener]:
+@final
+@attrs.define(eq=False)
+class Listening:
+    """The sockets on which a server listens.
+
+    Attributes:
+      listeners: One for each of its addresses.
+
+    """
+
+    listeners: list[trio.SocketListener] = attrs.Factory(list[trio.SocketListener])
+    _paths: list[str] = attrs.Factory(list[str])
+    _inherited: list[trio.SocketListener] = attrs.Factory(list[trio.SocketListener])
+
+    async def listen_on(self, bind: str) -> None:
+        """Listen on one more address.
+
+        Raises:
+          CannotServe: if it cannot be had.
+
+        """
+        try:
+            if bind.startswith(FD):
+                listener = _listen_on_descriptor(int(bind.removeprefix(FD)))
+                self._inherited.append(listener)
+                self.listeners.append(listener)
+            elif bind.startswith(UNIX):
+                # Relative to where the program is now, wherever it goes meanwhile.
+                path = os.path.abspath(bind.removeprefix(UNIX))  # noqa: PTH100, ASYNC240 - no disk
+                self.listeners.append(await _listen_on_path(path))
+                self._paths.append(path)
+            else:
+                host, port = split_address(bind)
+                self.listeners += await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
+        except OSError as exc:
+            # What the system says does not name the address.
+            why = exc.strerror or str(exc)
+            raise CannotServe(exc.errno, f"cannot listen on {bind}: {why}") from exc
+
+    def withdraw(self) -> None:
+        """Remove the files of unix sockets, once: another server may have the paths then."""
+        paths, self._paths = self._paths, []
+        for path in paths:
+            with suppress(OSError):
+                os.unlink(path)  # noqa: PTH108 - what the system calls it
+
+    def close(self) -> None:
+        """Listen no more."""
+        self.withdraw()
+        for listener in self.listeners:
+            listener.socket.close()
+
+    def give_up(self) -> None:
+        """Undo it all: what was inherited stays open, for whose it is."""
+        for listener in self._inherited:
+            listener.socket.detach()
+        self.close()
+
+
+async def open_listeners(binds: Iterable[str]) -> Listening:
     """Listen on addresses: ``host:port``, ``[::1]:port``, ``unix:/path`` or ``fd:3``.
 
     Raises:
-      OSError: if one of them cannot be had; none is left open then.
+      OSError: if one of them cannot be had; nothing is left of the others then.
 
     """
-    listeners: list[trio.SocketListener] = []
+    listening = Listening()
     try:
         for bind in binds:
-            listeners += await _listen_on(bind)
+            await listening.listen_on(bind)
     except BaseException:
-        for listener in listeners:
-            listener.socket.close()
+        listening.give_up()
         raise
-    return listeners
-
-
-async def _listen_on(bind: str) -> list[trio.SocketListener]:
-    try:
-        if bind.startswith(FD):
-            return [_listen_on_descriptor(int(bind.removeprefix(FD)))]
-        if bind.startswith(UNIX):
-            return [await _listen_on_path(bind.removeprefix(UNIX))]
-        host, port = split_address(bind)
-        return await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
-    except OSError as exc:
-        # What the system says does not name the address.
-        why = exc.strerror or str(exc)
-        raise CannotServe(exc.errno, f"cannot listen on {bind}: {why}") from exc
+    return listening
 
 
 def url_of(listener: trio.SocketListener, scheme: str) -> str:
@@ -63,14 +109,6 @@ def url_of(listener: trio.SocketListener, scheme: str) -> str:
         return f"{UNIX}{os.fsdecode(address)}"
     host = f"[{address[0]}]" if ":" in address[0] else address[0]
     return f"{scheme}://{host}:{address[1]}"
-
-
-def remove_paths(binds: Sequence[str]) -> None:
-    """Remove the files of the unix sockets among addresses that were listened on."""
-    for bind in binds:
-        if bind.startswith(UNIX):
-            with suppress(OSError):
-                os.unlink(bind.removeprefix(UNIX))  # noqa: PTH108 - what the system calls it
 
 
 def _listen_on_descriptor(number: int) -> trio.SocketListener:
@@ -92,11 +130,16 @@ async def _listen_on_path(path: str) -> trio.SocketListener:
     sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         await sock.bind(path)
-        sock.listen(BACKLOG)
     except BaseException:
         sock.close()
         raise
-    return trio.SocketListener(sock)
+    try:
+        sock.listen(BACKLOG)
+        return trio.SocketListener(sock)
+    except BaseException:
+        os.unlink(path)  # noqa: PTH108, ASYNC240 - as above
+        sock.close()
+        raise
 
 
 async def _is_left_over(path: str) -> bool:
@@ -109,6 +152,22 @@ async def _is_left_over(path: str) -> bool:
     except OSError:
         return False
     return False
+
+
+def make_deaf(number: int) -> None:
+    """Listen no more on a descriptor, from any thread, whoever waits for connections there.
+
+    The number keeps being a socket that is listened on, as whoever uses it expects; but nobody
+    can reach it.
+    """
+    with (
+        suppress(OSError),
+        TemporaryDirectory(prefix="mcp-") as where,
+        socket.socket(socket.AF_UNIX) as deaf,
+    ):
+        deaf.bind(f"{where}/deaf")
+        deaf.listen(1)
+        os.dup2(deaf.fileno(), number, inheritable=False)
 
 
 def tls_context(

@@ -14,7 +14,7 @@ from trio_mcp.transports._connections import isolated, max_connections
 
 from ._driver import HttpConnection, Limits
 from ._lifespan import open_lifespan
-from ._listeners import open_listeners, remove_paths, tls_context, url_of
+from ._listeners import open_listeners, tls_context, url_of
 from ._protocols import HttpConfig
 from ._serve_options import ServeOptions
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ._asgi_request import AsgiApp
     from ._driver import Stream
+    from ._listeners import Listening
 
 logger: Final = logging.getLogger("trio_mcp.http")
 
@@ -114,15 +115,12 @@ async def serve_http_app(  # noqa: ASYNC114, ASYNC128 - the server reports that 
             options.certfile, options.keyfile, options.keyfile_password, http2=options.http2
         )
     async with open_lifespan(app) as state:
-        binds = options.addresses
-        listeners = await open_listeners(binds)
+        listening = await open_listeners(options.addresses)
         try:
             server = _Server(app, options, state, context)
-            await server.run(listeners, on_stop, task_status)
+            await server.run(listening, on_stop, task_status)
         finally:
-            remove_paths(binds)
-            for listener in listeners:
-                listener.socket.close()
+            listening.close()
 
 
 class _Server:
@@ -148,19 +146,20 @@ class _Server:
 
     async def run(  # noqa: ASYNC114 - only `serve_http_app` calls it
         self,
-        listeners: list[trio.SocketListener],
+        listening: Listening,
         on_stop: Callable[[], Awaitable[object]] | None,
         task_status: trio.TaskStatus[HttpServing],
     ) -> None:
         scheme = "http" if self._tls is None else "https"
-        urls = tuple(url_of(listener, scheme) for listener in listeners)
+        urls = tuple(url_of(listener, scheme) for listener in listening.listeners)
         serving = HttpServing(urls, trio.Event())
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as accepting:
-                for listener in listeners:
+                for listener in listening.listeners:
                     accepting.start_soon(self._accept, listener, connections)
                 task_status.started(serving)
                 await serving._stopping.wait()  # noqa: SLF001 - the other half of its `stop`
+                listening.withdraw()
                 accepting.cancel_scope.cancel(reason="the server stops")
             limit = self._options.graceful_timeout
             connections.cancel_scope.deadline = trio.current_time() + limit

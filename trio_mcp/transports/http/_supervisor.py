@@ -43,7 +43,7 @@ STABLE_SECONDS: Final = 10.0
 
 HURRY_SECONDS: Final = 12.0
 """Seconds that workers have when they are told to hurry: as long as a lifespan may take to end,
-and a little more. Then they are killed."""
+and a little more. Then they are killed, unless that was due before."""
 
 _STOP: Final = b"s"
 _HURRY: Final = b"h"
@@ -89,8 +89,6 @@ class WorkerEnd:
                 on_stop()
         # The parent is gone, so nobody else would end what does not end by itself.
         time.sleep(self._stop_seconds)
-        on_hurry()
-        time.sleep(HURRY_SECONDS)
         os._exit(1)
 
 
@@ -113,7 +111,7 @@ class Supervisor:
     Args:
       number: How many.
       work: Is a worker: called in a new process, which ends with the status that it returns.
-      stop_seconds: How long a worker may take to stop, before it is told to hurry.
+      stop_seconds: How long workers may take to stop, before they are killed.
       on_started: Called with what the first worker has to say, when it serves.
       on_signal: Called with the number of the first signal.
 
@@ -139,7 +137,6 @@ class Supervisor:
         self._has_served = False
         self._signals: list[int] = []
         self._orders = 0
-        self._hurry_at = math.inf
         self._kill_at = math.inf
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = socket.socketpair()
@@ -175,7 +172,7 @@ class Supervisor:
     def _turn(self) -> int:
         """Wait for whatever is next, and see to it; gives the status of a first worker."""
         now = time.monotonic()
-        next_time = min([*self._due, self._hurry_at, self._kill_at])
+        next_time = min([*self._due, self._kill_at])
         timeout = None if next_time == math.inf else max(0.0, next_time - now)
         for key, _ in self._selector.select(timeout):
             if key.fileobj is self._wake_read:
@@ -219,12 +216,11 @@ class Supervisor:
         signals = len(self._signals)
         if signals and not self._orders:
             self._on_signal(self._signals[0])
-        if signals > self._orders or now >= self._hurry_at:
-            # Each signal counts once; so does time that is over.
-            self._orders = max(self._orders + 1, min(signals, 2))
-            is_first = self._orders == 1
-            self._hurry_at = now + self._stop_seconds if is_first else math.inf
-            self._kill_at = math.inf if is_first else now + HURRY_SECONDS
+        if signals > self._orders:
+            is_first = signals == 1
+            self._orders = signals
+            seconds = self._stop_seconds if is_first else HURRY_SECONDS
+            self._kill_at = min(self._kill_at, now + seconds)
             for each in self._workers.values():
                 each.order(_STOP if is_first else _HURRY)
         if now >= self._kill_at:

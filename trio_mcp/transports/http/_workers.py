@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import trio
 
-from trio_mcp._rpc._interrupt import run_until_signal
+from trio_mcp._rpc._interrupt import BUSY_TIMEOUT, run_until_signal
 from trio_mcp._variables import from_environment, options_of
 from trio_mcp.transports._foreground import announce
 
 from ._lifespan import SHUTDOWN_TIMEOUT
-from ._listeners import open_listeners, remove_paths, tls_context
+from ._listeners import Listening, make_deaf, tls_context
 from ._serve_http import read_options, serve_http
 from ._serve_options import FD, UNIX, WorkerOptions, split_address
 from ._supervisor import Supervisor
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from ._supervisor import WorkerEnd
 
 _TRANSPORT: Final = "streamable-http"
+
+STOP_MARGIN: Final = 2.0
+"""Seconds for whatever else a worker does to stop, beside what requests and the lifespan have."""
 
 _ADDRESSES: Final = ("host", "port", "binds", "unix_socket")
 
@@ -103,37 +106,50 @@ def run_workers(
     if listen.certfile is not None:
         # Each worker reads them again; but what is wrong with them is said once.
         tls_context(listen.certfile, listen.keyfile, listen.keyfile_password, http2=listen.http2)
-    sockets = _listen(listen.addresses)
+    listening = _listen(listen.addresses)
     elsewhere = {each: value for each, value in options.items() if each not in _ADDRESSES}
-    of_worker = {**elsewhere, "binds": [f"{FD}{each.fileno()}" for each in sockets]}
+    of_worker = {**elsewhere, "binds": [f"{FD}{each}" for each in listening.descriptors]}
 
     def work(end: WorkerEnd) -> int:
-        _Work(server, of_worker, end).run()
+        _Work(server, of_worker, end, listening.descriptors).run()
         return 0
+
+    def stop(number: int) -> None:
+        # Here as well as in the workers: what nobody will take is to be refused at once.
+        listening.close()
+        on_signal(number)
 
     supervisor = Supervisor(
         number,
         work,
-        stop_seconds=listen.graceful_timeout + SHUTDOWN_TIMEOUT + 1,
+        stop_seconds=listen.graceful_timeout + SHUTDOWN_TIMEOUT + STOP_MARGIN,
         on_started=lambda urls: announce(name, urls, f", by {number} workers"),
-        on_signal=on_signal,
+        on_signal=stop,
     )
     try:
         return supervisor.run()
     finally:
-        remove_paths(listen.addresses)
-        for each in sockets:
-            each.close()
+        listening.close()
 
 
 @final
 class _Work(trio.TaskStatus["HttpServing"]):
     """What a worker does."""
 
-    def __init__(self, server: ServesHttp, options: dict[str, Any], end: WorkerEnd) -> None:
+    def __init__(
+        self,
+        server: ServesHttp,
+        options: dict[str, Any],
+        end: WorkerEnd,
+        descriptors: Sequence[int],
+    ) -> None:
         self._server = server
         self._options = options
         self._end = end
+        self._descriptors = descriptors
+        # An order has come to the event loop, which closes what it listens on by itself.
+        self._heard = threading.Event()
+        self._hearing = threading.Lock()
         self._scope = trio.CancelScope()
         self._serving: HttpServing | None = None
 
@@ -146,20 +162,37 @@ class _Work(trio.TaskStatus["HttpServing"]):
 
         def on_stop() -> None:
             _call_in(run, self._stop_or_cancel)
+            if not self._heard.wait(BUSY_TIMEOUT):
+                self._turn_away()
 
         def on_hurry() -> None:
             _call_in(run, self._cancel)
 
         self._end.watch(on_stop, on_hurry)
-        with self._scope:
-            await serve_http(self._server, task_status=self, **self._options)
+        try:
+            with self._scope:
+                await serve_http(self._server, task_status=self, **self._options)
+        finally:
+            self._hear()
 
     def started(self, value: HttpServing | None = None) -> None:
         assert value is not None
         self._serving = value
         self._end.started(value.urls)
 
+    def _hear(self) -> None:
+        with self._hearing:
+            self._heard.set()
+
+    def _turn_away(self) -> None:
+        """Have nobody come to a worker whose event loop is kept busy; called in a thread."""
+        with self._hearing:
+            if not self._heard.is_set():
+                for each in self._descriptors:
+                    make_deaf(each)
+
     def _stop(self) -> bool:
+        self._hear()
         if self._serving is None:
             return False
         self._serving.stop()
@@ -170,6 +203,7 @@ class _Work(trio.TaskStatus["HttpServing"]):
             self._cancel()
 
     def _cancel(self) -> None:
+        self._hear()
         self._scope.cancel(reason="the parent of this worker says so")
 
 
@@ -178,11 +212,27 @@ def _call_in(run: trio.lowlevel.TrioToken, function: Callable[[], None]) -> None
         run.run_sync_soon(function)
 
 
-def _listen(binds: Sequence[str]) -> list[socket.socket]:
+@final
+class _Addresses:
+    """What the parent listens on, for all; not for Trio, which may not run where it forks."""
+
+    def __init__(self, listening: Listening) -> None:
+        self._listening = listening
+        self._sockets = [
+            socket.socket(fileno=each.socket.detach()) for each in listening.listeners
+        ]
+        self.descriptors = [each.fileno() for each in self._sockets]
+
+    def close(self) -> None:
+        self._listening.withdraw()
+        for each in self._sockets:
+            each.close()
+
+
+def _listen(binds: Sequence[str]) -> _Addresses:
     # Names are resolved here, since Trio would do it in a thread, and a fork knows no threads.
     groups = [[each] if each.startswith((UNIX, FD)) else _resolve(each) for each in binds]
-    listeners = trio.run(_open_all, groups)
-    return [socket.socket(fileno=each.socket.detach()) for each in listeners]
+    return _Addresses(trio.run(_open_all, groups))
 
 
 def _resolve(bind: str) -> list[str]:
@@ -194,31 +244,27 @@ def _resolve(bind: str) -> list[str]:
     return [f"[{each}]:{port}" if ":" in each else f"{each}:{port}" for each in hosts]
 
 
-async def _open_all(groups: list[list[str]]) -> list[trio.SocketListener]:
-    listeners: list[trio.SocketListener] = []
+async def _open_all(groups: list[list[str]]) -> Listening:
+    listening = Listening()
     try:
         for group in groups:
-            listeners += await _open_group(group)
+            await _open_group(listening, group)
     except BaseException:
-        for each in listeners:
-            each.socket.close()
+        listening.give_up()
         raise
-    return listeners
+    return listening
 
 
-async def _open_group(addresses: list[str]) -> list[trio.SocketListener]:
+async def _open_group(listening: Listening, addresses: list[str]) -> None:
     """Listen on the addresses of one name, as far as there is such a network here."""
-    listeners: list[trio.SocketListener] = []
+    before = len(listening.listeners)
     unsupported: OSError | None = None
     for address in addresses:
         try:
-            listeners += await open_listeners([address])
+            await listening.listen_on(address)
         except OSError as exc:
             if exc.errno != errno.EAFNOSUPPORT:
-                for each in listeners:
-                    each.socket.close()
                 raise
             unsupported = exc
-    if not listeners and unsupported is not None:
+    if len(listening.listeners) == before and unsupported is not None:
         raise unsupported
-    return listeners

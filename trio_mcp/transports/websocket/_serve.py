@@ -14,7 +14,6 @@ from trio_mcp._rpc._service import Service
 from trio_mcp.transports._connections import isolated, max_connections
 from trio_mcp.transports.http._listeners import (
     open_listeners,
-    remove_paths,
     tls_context,
     url_of,
 )
@@ -28,6 +27,8 @@ from ._server_connection import Endpoint, ServerConnection
 if TYPE_CHECKING:
     import ssl
     from typing import Unpack
+
+    from trio_mcp.transports.http._listeners import Listening
 
     from ._keywords import ServeWebSocketOptions
     from ._stream import RawStream
@@ -118,14 +119,12 @@ async def serve_websocket(  # noqa: ASYNC114, ASYNC128 - the server reports that
             listening.certfile, listening.keyfile, listening.keyfile_password, http2=False
         )
     async with open_lifespan(server) as serving:
-        listeners = await open_listeners(listening.addresses)
+        sockets = await open_listeners(listening.addresses)
         try:
             run = _Run(Endpoint(serving, listening, of_endpoint), tls)
-            await run.serve(listeners, task_status)
+            await run.serve(sockets, task_status)
         finally:
-            remove_paths(listening.addresses)
-            for listener in listeners:
-                listener.socket.close()
+            sockets.close()
 
 
 @final
@@ -141,17 +140,18 @@ class _Run:
 
     async def serve(  # noqa: ASYNC114 - only `serve_websocket` calls it
         self,
-        listeners: list[trio.SocketListener],
+        sockets: Listening,
         task_status: trio.TaskStatus[WebSocketServing],
     ) -> None:
         stopping = trio.Event()
         async with trio.open_nursery() as connections:
             accept = partial(trio.serve_listeners, handler_nursery=connections)
             async with trio.open_nursery() as accepting:
-                await accepting.start(accept, self._handle, listeners)
-                urls = tuple(self._url_of(listener) for listener in listeners)
+                await accepting.start(accept, self._handle, sockets.listeners)
+                urls = tuple(self._url_of(listener) for listener in sockets.listeners)
                 task_status.started(WebSocketServing(urls, stopping))
                 await stopping.wait()
+                sockets.withdraw()
                 accepting.cancel_scope.cancel(reason="the server stops")
             # Each bounds its own end; this is for those that do not get that far.
             grace = self._endpoint.listening.graceful_timeout + 2 * CLOSE_TIMEOUT
