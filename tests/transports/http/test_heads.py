@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import h2.events
 import pytest
 
 from trio_mcp import MCPServer
 from trio_mcp.transports.http._headers import Headers
 
-from ._serving import connected, serving
+from ._serving import connected, connected_http2, make_certificate, serving
 
 
 class Told:
@@ -99,6 +100,25 @@ async def test_a_client_need_not_wait_until_its_body_is_asked_for():
             await raw.until(b"HTTP/1.1 200")
             await raw.until(body)
         assert app.bodies == [b"body", b"next"]
+
+
+async def test_a_body_is_asked_for_over_http2_as_well(tmp_path):
+    tls = make_certificate(tmp_path) | {"http2": True}
+    async with serving(**tls) as (served, app), connected_http2(served) as client:
+        expect = (b"expect", b"100-continue")
+        client.h2.send_headers(1, [*client.head(b"/echo", b"POST"), expect])
+        client.h2.send_headers(3, [*client.head(b"/early", b"POST"), expect])
+        await client.flush()
+        await client.until(h2.events.InformationalResponseReceived, 1)
+        client.h2.send_data(1, b"body", end_stream=True)
+        await client.flush()
+        await client.until(h2.events.StreamEnded, 1)
+        assert app.bodies == [b"body"]
+        # What is answered without its body is not asked for it.
+        answer = await client.until(h2.events.ResponseReceived, 3)
+        assert dict(answer.headers)[b":status"] == b"413"
+        kinds = [type(each) for each in client.seen]
+        assert h2.events.InformationalResponseReceived not in kinds
 
 
 def test_a_header_that_comes_many_times_is_read_in_one_pass():

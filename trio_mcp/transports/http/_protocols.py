@@ -219,7 +219,7 @@ class Http2(H2Protocol):
     def __init__(self, write_seconds: float, *args: Any) -> None:
         super().__init__(*args)
         self._write_seconds = write_seconds
-        self._newest = 0
+        self._newest: h2.events.RequestReceived | None = None
         # Of what applications send: how long it may still take, by stream.
         self._sending: dict[int, trio.CancelScope] = {}
         # Hypercorn's own, but that these offer to connect WebSockets.
@@ -238,7 +238,7 @@ class Http2(H2Protocol):
                 if status is not None:
                     self._refuse(event.stream_id, status)
                     continue
-                self._newest = event.stream_id
+                self._newest = event
             elif isinstance(event, h2.events.DataReceived):
                 if event.stream_id in self.streams:
                     await self._take_data(event)
@@ -259,7 +259,10 @@ class Http2(H2Protocol):
 
     def body_of_newest(self) -> Want:
         """Give what is to be called when the application reads the body of its request."""
-        return partial(self._want_body, self._newest)
+        request, self._newest = self._newest, None
+        assert request is not None
+        expects = (b"expect", b"100-continue") in request.headers
+        return partial(self._want_body, request.stream_id, expects)
 
     async def _take_data(self, event: h2.events.DataReceived) -> None:
         # A body that nobody reads fills the window of its own stream, and not that of all.
@@ -270,7 +273,10 @@ class Http2(H2Protocol):
             Body(stream_id=event.stream_id, data=event.data)
         )
 
-    async def _want_body(self, stream_id: int, taken: int) -> None:
+    async def _want_body(self, stream_id: int, expects: bool, taken: int) -> None:
+        if expects and not taken:
+            with suppress(h2.exceptions.ProtocolError):
+                self.connection.send_headers(stream_id, [(b":status", b"100")])
         self._open_window(taken, stream_id)
         await self._flush()
 
