@@ -132,6 +132,18 @@ async def test_many_calls_at_once_list_once(autojump_clock, connect, counting):
     assert (len(errors), listings(server)) == (10, 1)
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_many_calls_at_once_learn_together_that_listing_fails(
+    autojump_clock, connect, counting, caplog, mode
+):
+    server = counting(MCPError(-32000, "no list"))
+    async with connect(server, mode=mode) as client, trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(client.call_tool, "a")
+    assert listings(server) == 1
+    assert len(warnings(caplog)) == 1
+
+
 async def test_a_list_that_has_changed_is_listed_again(autojump_clock, connect, counting):
     server = counting()
     async with connect(server, mode="legacy") as client:

@@ -7,16 +7,15 @@ that it has changed makes it stale at once, before anybody sees the notification
 
 from __future__ import annotations
 
-import copy
 import secrets
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
-import trio
 
 from trio_mcp import types
 from trio_mcp._codec import dumps
+from trio_mcp._rpc._flight import Flight
 from trio_mcp.types._methods import METHODS
 
 from ._cache_changes import Changes
@@ -52,22 +51,29 @@ MAX_UNCACHEABLE: Final = 10_000
 """Requests whose results nobody may keep are remembered, up to this many."""
 
 
-@attrs.define(eq=False)
-class _Flight:
+@attrs.frozen
+class _Shared:
+    """What those who waited get.
+
+    Attributes:
+      result: As nobody can change it; None if something came only for the one who asked.
+
+    """
+
+    result: Any
+
+
+@attrs.frozen(eq=False)
+class _Asking:
     """A request under way that others wait for, unless what it asks for has changed since.
 
     Attributes:
       count: Of the changes, when it was asked.
-      result: What came, as nobody can change it; None if nothing may be shared.
-      is_single: Something came, and is only for the one who asked.
 
     """
 
     count: int
-    landed: trio.Event = attrs.field(factory=trio.Event)
-    result: Any = None
-    error: Exception | None = None
-    is_single: bool = False
+    flight: Flight[_Shared] = attrs.field(factory=Flight[_Shared])
 
 
 @attrs.frozen(eq=False)
@@ -106,7 +112,7 @@ class ResponseCache:
         # A store that nobody else looks into may hold what is stale.
         self._eviction = None if config.store is None else Eviction(self._store)
         self._revision: Revision | None = None
-        self._flights: dict[tuple[str, str], _Flight] = {}
+        self._asking: dict[tuple[str, str], _Asking] = {}
         self._uncacheable: set[tuple[str, str]] = set()
 
     async def fetch(
@@ -137,16 +143,13 @@ class ResponseCache:
                 return copied(kept)
             if alone:
                 return await self._ask_and_keep(question)
-            flight = self._flights.get(question.subject)
-            if flight is None or flight.count != self._changes.count(question.group):
-                return await self._fly(question)
-            await flight.landed.wait()
-            if flight.error is not None:
-                # Each who waited raises an error of their own.
-                raise copy.copy(flight.error)
-            if flight.result is not None:
-                return copied(flight.result)
-            if flight.is_single:
+            asking = self._asking.get(question.subject)
+            if asking is None or asking.count != self._changes.count(question.group):
+                return await self._ask_for_all(question)
+            shared = await asking.flight.wait()
+            if shared is not None and shared.result is not None:
+                return copied(shared.result)
+            if shared is not None:
                 return await self._ask_and_keep(question)
 
     async def _refresh(self, question: _Question) -> Any:
@@ -156,26 +159,20 @@ class ResponseCache:
             self._changed(question.group)
         return result
 
-    async def _fly(self, question: _Question) -> Any:
+    async def _ask_for_all(self, question: _Question) -> Any:
         subject = question.subject
         if subject in self._uncacheable:
             # Its server has called it stale at once: nobody may share it.
             return await self._ask_and_keep(question)
-        flight = self._flights[subject] = _Flight(self._changes.count(question.group))
+        asking = self._asking[subject] = _Asking(self._changes.count(question.group))
         try:
-            answer = await self._ask(question)
-            flight.result, flight.is_single = answer.kept, answer.kept is None
-            await self._keep(question, answer)
-        except Exception as exc:
-            flight.error = exc
-            raise
+            with asking.flight as flight:
+                answer = await self._ask(question)
+                flight.outcome = _Shared(answer.kept)
+                await self._keep(question, answer)
         finally:
-            # A cancelled one lands empty, and the first who waits takes over.
-            if self._flights.get(subject) is flight:
-                del self._flights[subject]
-            flight.landed.set()
-            # The traceback of its error holds this frame, which must not hold it in turn.
-            del flight
+            if self._asking.get(subject) is asking:
+                del self._asking[subject]
         return answer.result
 
     async def _ask_and_keep(self, question: _Question) -> Any:

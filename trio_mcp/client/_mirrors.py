@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
-
-import trio
 
 from trio_mcp._codec._headers import header_text
 from trio_mcp._protocol._header_faults import header_fault
 from trio_mcp._protocol._mirrors import argument_at, mirrored_arguments
+from trio_mcp._rpc._flight import Together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,14 +26,13 @@ logger: Final = logging.getLogger("trio_mcp.client")
 class Mirrors:
     """What each tool of one session wants to see in headers (`x-mcp-header`)."""
 
-    __slots__ = ("_last_page", "_learned", "_lists", "_lock", "_pages", "_wanted")
+    __slots__ = ("_last_page", "_learned", "_listing", "_lists", "_pages", "_wanted")
 
     def __init__(self) -> None:
         # With which page each tool was listed last, and how many pages and whole lists came.
         self._learned: dict[str, int] = {}
         self._pages = self._lists = 0
-        # Of whoever lists the tools again.
-        self._lock = trio.Lock()
+        self._listing = Together()
         # Tools that want something, as they were listed last.
         self._wanted: dict[str, dict[str, Path]] = {}
         self._last_page: Sequence[Tool] | None = None
@@ -84,15 +83,17 @@ class Mirrors:
           MCPError: what listing them raises.
 
         """
-        async with self._lock:
-            if self.age(name) != age:
+        await self._listing.do(
+            partial(self._list_until, name, tools), lambda: self.age(name) == age
+        )
+
+    async def _list_until(self, name: str, tools: Callable[[], PageReader[Tool]]) -> None:
+        logger.info("The tool %r is listed again: its headers were refused", name)
+        reader = tools()
+        while (page := await reader.next_page()) is not None:
+            if any(tool.name == name for tool in page):
                 return
-            logger.info("The tool %r is listed again: its headers were refused", name)
-            reader = tools()
-            while (page := await reader.next_page()) is not None:
-                if any(tool.name == name for tool in page):
-                    return
-            self._lists += 1
+        self._lists += 1
 
     def headers(self, name: str, arguments: Mapping[str, Any] | None) -> dict[str, str] | None:
         """Give the headers of a call: by name, the text of the argument."""

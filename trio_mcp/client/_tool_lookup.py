@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
+
+from trio_mcp._rpc._flight import Together
 
 from ._pages import read_all
 
@@ -32,12 +35,11 @@ LOOKUP_REST: Final = 60.0
 class ToolLookup:
     """Makes tools known, by listing them all, once for however many calls wait for that."""
 
-    __slots__ = ("_lock", "_rests_until", "_schemas")
+    __slots__ = ("_listing", "_rests_until", "_schemas")
 
     def __init__(self, schemas: OutputSchemas) -> None:
         self._schemas = schemas
-        # Whoever waits for it finds the tools listed, and takes over if that was cancelled.
-        self._lock = trio.Lock()
+        self._listing = Together()
         self._rests_until = float("-inf")
 
     async def make_known(self, name: str, ask_page: ToolPage) -> None:
@@ -47,9 +49,9 @@ class ToolLookup:
           MCPError: what listing them raises.
 
         """
-        async with self._lock:
-            if not self._schemas.knows(name):
-                await self._list_all(ask_page)
+        await self._listing.do(
+            partial(self._list_all, ask_page), lambda: not self._schemas.knows(name)
+        )
 
     async def try_to_make_known(self, name: str, ask_page: ToolPage, seconds: float) -> None:
         """List the tools, unless this one is known. Where that fails, it is logged.
@@ -65,12 +67,16 @@ class ToolLookup:
         why: Any = "there was no time left"
         try:
             with trio.move_on_after(min(seconds, LOOKUP_TIMEOUT)) as scope:
-                async with self._lock:
-                    if not self._rests() and not self._schemas.knows(name):
-                        await self._list_all(ask_page)
+                await self._listing.do(
+                    partial(self._list_all, ask_page),
+                    lambda: not self._rests() and not self._schemas.knows(name),
+                )
             if not scope.cancelled_caught:
                 return
         except Exception as exc:  # noqa: BLE001 - logged; the call has its result
+            if self._rests():
+                # Who asked has told it, for all who waited.
+                return
             why = exc
         self._rests_until = trio.current_time() + LOOKUP_REST
         logger.warning("Results are not checked, since the tools could not be listed: %s", why)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import attrs
 import trio
 
 from trio_mcp._codec import parse_frame
 from trio_mcp._codec._sse import EventSplitter, EventTooLong
 from trio_mcp._rpc._calls import logger
+from trio_mcp._rpc._flight import Together
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError
 
 from ._body import Body
@@ -30,14 +31,6 @@ if TYPE_CHECKING:
     from ._endpoint import Endpoint
 
 _ID: Final = re.compile(r"[!-~]+")  # sessions: visible ASCII
-
-
-@attrs.define(eq=False)
-class Renewal:
-    """An attempt to replace a session, and those who wait for it."""
-
-    done: trio.Event = attrs.field(factory=trio.Event)
-    error: MCPError | None = None
 
 
 class HttpSession:
@@ -67,7 +60,7 @@ class HttpSession:
         self._initialize: Callable[[JsonObject], Awaitable[None]] | None = initialize
         self._max_event_size = max_event_size
         self._params: JsonObject = {}
-        self._renewal: Renewal | None = None
+        self._renewal = Together()
         self._listening = trio.CancelScope()
         self.id: str | None = None
         self.terminates = True
@@ -107,27 +100,22 @@ class HttpSession:
           MCPError: if that fails; all who wait for the attempt are told.
 
         """
-        while (renewal := self._renewal) is not None:
-            await renewal.done.wait()
-            if renewal.error is not None:
-                raise _again(renewal.error)
-        if self.id != lost_id:
-            await trio.lowlevel.checkpoint()
-            return
+        # While one is under way, there is another id before that may be used.
+        await self._renewal.do(
+            partial(self._open_another, lost_id),
+            lambda: self._renewal.is_under_way or self.id == lost_id,
+        )
+
+    async def _open_another(self, lost_id: str) -> None:
         assert self._initialize is not None
         logger.warning("%s has lost the session: another one is opened", self._shown)
         self.stop_listening()
-        renewal = self._renewal = Renewal()
         try:
             await self._initialize(self._params)
-        except BaseException as exc:
+        except BaseException:
             # If it was cancelled, another task takes over.
             self.id = lost_id
-            renewal.error = exc if isinstance(exc, MCPError) else None
             raise
-        finally:
-            self._renewal = None
-            renewal.done.set()
 
     # The stream on which the server speaks unasked
 
@@ -319,12 +307,3 @@ class HttpSession:
     @property
     def _shown(self) -> str:
         return shown(self._endpoint.url)
-
-
-def _again(error: MCPError) -> MCPError:
-    """Make a copy for another task that raises it."""
-    if isinstance(error, ConnectionLost):
-        return error.again()
-    if isinstance(error, InvalidResponse):
-        return InvalidResponse(error.message, error.data)
-    return MCPError(error.code, error.message, error.data)
