@@ -80,13 +80,7 @@ class Call:
             while self._reports:
                 await run_progress_callback(self.options.on_progress, self._reports.popleft())
             if self._result is not None:
-                if self._lost_reports:
-                    logger.warning(
-                        "%s #%r: %d progress reports were lost, the callback is too slow",
-                        self.method,
-                        self.id,
-                        self._lost_reports,
-                    )
+                warn_of_lost(self.method, self.id, self._lost_reports)
                 return self._result
             if self._error is not None:
                 raise self._take_error()
@@ -121,6 +115,17 @@ async def run_progress_callback(callback: ProgressFn | None, report: Report) -> 
         await awaited("progress_callback", callback(*report))
     except Exception:
         logger.exception("A progress callback failed")
+
+
+def warn_of_lost(method: str, request_id: RequestId, reports: int) -> None:
+    """Log how many reports of a call its callback was too slow for, if there were any."""
+    if reports:
+        logger.warning(
+            "%s #%r: %d progress reports were lost, the callback is too slow",
+            method,
+            request_id,
+            reports,
+        )
 
 
 def with_progress_token(params: JsonObject | None, token: RequestId) -> JsonObject:

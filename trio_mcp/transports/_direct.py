@@ -1,6 +1,7 @@
 """The road inside one process: a request runs its handler in the caller's own task.
 
-No JSON text, no queue and no second task for a request. What crosses is copied and checked to be
+No JSON text, no queue and no second task for a request (but one for its progress, if the caller
+wants to hear of that). What crosses is copied and checked to be
 JSON, so neither side can reach into the other's objects, and a test in memory fails for what
 would fail on a wire. What notifications ask of user code runs behind, as there, so that a callback
 that lags holds up no call.
@@ -19,16 +20,17 @@ from trio_mcp._codec import check_notification, check_request, check_result, che
 from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._protocol._refusals import method_not_found
 from trio_mcp._rpc._answer import error_for
-from trio_mcp._rpc._calls import read_progress, run_progress_callback, with_progress_token
+from trio_mcp._rpc._calls import read_progress, with_progress_token
 from trio_mcp._rpc._exchange import NO_PARAMS, Exchange
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions, Link
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp._rpc._pump import Pump
+from trio_mcp._rpc._reports import Reports
 from trio_mcp._rpc._time_limit import TimeLimit
 from trio_mcp.errors import ConnectionLost, MCPError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
     from types import FrameType
 
     from trio_mcp._rpc._service import Connection, Serving
@@ -90,8 +92,10 @@ class DirectLink(Link):
             await pump.let_begin()
         check_request(method, params)
         request_id = self._open.next_id()
+        reports: Reports | None = None
         if options.on_progress is not None:
             params = with_progress_token(params, request_id)
+            reports = Reports(options.on_progress, method, request_id)
         scope = trio.CancelScope()
         limit = TimeLimit(options, scope)
         exchange = Exchange(
@@ -99,7 +103,7 @@ class DirectLink(Link):
             method,
             NO_PARAMS if params is None else params,
             connection,
-            functools.partial(self._report, options, limit),
+            functools.partial(self._report, options, limit, reports),
             self._reverse,
             scope=scope,
         )
@@ -111,7 +115,7 @@ class DirectLink(Link):
             if not serving.accept(exchange):
                 raise method_not_found(method)
             with scope:
-                result = await _InOwnContext(serving.handle(exchange))
+                result = await _handling(serving, exchange, reports)
                 if not self._closed:
                     await trio.lowlevel.cancel_shielded_checkpoint()
                     return _handed_over(result)
@@ -146,16 +150,21 @@ class DirectLink(Link):
         _deliver(target, method, params)
 
     async def _report(
-        self, options: CallOptions, limit: TimeLimit, method: str, params: JsonObject | None
+        self,
+        options: CallOptions,
+        limit: TimeLimit,
+        reports: Reports | None,
+        method: str,
+        params: JsonObject | None,
     ) -> None:
         # What a handler says about its request goes to the one who made it.
         await trio.lowlevel.checkpoint()
         check_notification(method, params)
-        if method == "notifications/progress" and options.on_progress is not None:
+        if method == "notifications/progress" and reports is not None:
             report = None if params is None else read_progress(params)
             if report is not None:
                 limit.progressed()
-                await run_progress_callback(options.on_progress, report)
+                reports.put(report)
                 return
         _deliver(self._reach(self._home), method, params, options.on_notification)
 
@@ -219,6 +228,22 @@ def _deliver(
         also(method, copied)
     if callback is not None:
         side.pump.put(callback)
+
+
+def _handling(
+    serving: Serving, exchange: Exchange, reports: Reports | None
+) -> Awaitable[JsonObject]:
+    if reports is None:
+        return _InOwnContext(serving.handle(exchange))
+    return reports.beside(_handled(serving, exchange))
+
+
+async def _handled(serving: Serving, exchange: Exchange) -> JsonObject:
+    try:
+        return await _InOwnContext(serving.handle(exchange))
+    finally:
+        # The call waits for what has been reported, and for nothing that comes later.
+        exchange.close()
 
 
 def _handed_over(result: JsonObject) -> JsonObject:
