@@ -266,6 +266,16 @@ async def test_a_redis_that_is_silent_is_left(redis_server, monkeypatch):
         await wait_kept(store, "a")
 
 
+async def test_nor_does_one_that_is_silent_hold_up_the_end(redis_server, monkeypatch):
+    monkeypatch.setattr(module, "GONE_SECONDS", 0.2)
+    async with RedisEventStore(redis_server.url).open():
+        redis_server.signal(signal.SIGSTOP)
+        began = trio.current_time()
+    # Less than Redis has to answer anything else.
+    assert trio.current_time() - began < _redis.ANSWER_TIMEOUT - 1
+    redis_server.signal(signal.SIGCONT)
+
+
 async def test_what_redis_refuses_is_not_kept(start_redis):
     server = start_redis("--maxmemory", "1")
     store = RedisEventStore(server.url)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -485,6 +486,44 @@ async def test_a_store_that_is_away_is_told_of_in_one_line(caplog):
         assert answer.headers["retry-after"] == "1"
     assert "A message is sent without being kept: the store cannot be reached" in caplog.text
     assert not any(each.exc_info for each in caplog.records)
+
+
+class MovingStore(InMemoryEventStore):
+    """One that is away from time to time."""
+
+    why = None
+
+    async def store_event(self, stream_id, message):
+        if self.why is not None:
+            await trio.lowlevel.checkpoint()
+            raise self.why
+        return await super().store_event(stream_id, message)
+
+
+@pytest.mark.parametrize(
+    ("why", "says"),
+    [
+        (ConnectionError("nobody there"), "A message is sent without being kept: nobody there"),
+        (OSError("disk full"), "An event store failed: a message is sent without being kept"),
+    ],
+)
+async def test_an_outage_of_the_store_is_told_once_for_all_sessions(caplog, why, says):
+    caplog.set_level(logging.INFO, "trio_mcp.http")
+    store = MovingStore()
+    app = make_app(store)
+    async with open_session(app) as older:
+        for outage in (1, 2):
+            store.why = why
+            for _ in range(2):
+                await older.initialize()
+                stream = older.call("steps", {"count": 3}, TOKEN)
+                assert numbers(await stream.messages()) == [1, 2, 3, "answer"]
+            assert caplog.text.count(says) == outage
+            store.why = None
+            await older.ask("tools/list").wait_complete()
+            assert caplog.text.count("keeps what is sent again") == outage
+    loud = [each for each in caplog.records if each.levelno > logging.INFO]
+    assert len(loud) == 2
 
 
 async def test_a_store_is_open_while_its_server_runs():

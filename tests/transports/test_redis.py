@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import ssl
 from functools import partial
@@ -101,6 +102,20 @@ async def test_a_port_that_says_nothing_is_given_up(monkeypatch):
         with pytest.raises(RedisLost, match=r"did not answer in 0\.2 s"):
             async with connect_redis(address):
                 pass
+
+
+async def test_coredis_says_nothing_of_attempts_that_fail(caplog, monkeypatch):
+    pytest.importorskip("coredis")
+    monkeypatch.setattr(_redis, "CONNECT_TIMEOUT", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        address = RedisAddress.parse(f"redis://127.0.0.1:{deaf.getsockname()[1]}")
+        with pytest.raises(RedisLost):
+            async with connect_redis(address):
+                pass
+    assert not caplog.records
+    # Its other users hear of theirs.
+    logging.getLogger("coredis").error("a connection of somebody else")
+    assert [each.message for each in caplog.records] == ["a connection of somebody else"]
 
 
 async def test_a_port_of_something_else_is_an_error():

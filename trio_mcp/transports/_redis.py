@@ -7,8 +7,10 @@ tells a password: neither an error, nor a log, nor the repr of an object.
 
 from __future__ import annotations
 
+import logging
 import ssl
 from contextlib import aclosing, asynccontextmanager, suppress
+from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -18,6 +20,7 @@ import trio
 
 from trio_mcp._checks import check_kind, check_text
 from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp.transports._foreground import NotThere
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -37,11 +40,11 @@ DEFAULT_PREFIX: Final = "trio-mcp"
 _EXPECTED: Final = "redis://host:port/db, rediss://… for TLS, or unix:///path?db=0"
 
 
-class RedisLost(ConnectionError):
+class RedisLost(NotThere):
     """There is no connection (any more), or there was no answer."""
 
 
-class RedisRefused(ConnectionError):
+class RedisRefused(NotThere):
     """Redis answered with an error.
 
     Args:
@@ -283,6 +286,7 @@ async def connect_redis(address: RedisAddress) -> AsyncGenerator[RedisConnection
     alive = trio.CancelScope()
 
     async def run(task_status: trio.TaskStatus[None]) -> None:  # noqa: ASYNC114, ASYNC128 - coredis reports
+        _keep_quiet()
         try:
             await inner.run(task_status=task_status)
         finally:
@@ -314,6 +318,23 @@ async def _start(
             return _explain(address, exc)
         return None
     return RedisLost(f"Redis at {address} did not answer in {CONNECT_TIMEOUT:g} s")
+
+
+_is_ours: Final[ContextVar[bool]] = ContextVar("a connection of ours", default=False)
+
+
+def _is_not_ours(_record: logging.LogRecord) -> bool:
+    return not _is_ours.get()
+
+
+def _keep_quiet() -> None:
+    """Have coredis log nothing of what this task, and those that it starts, do.
+
+    With each attempt to connect that fails it would log a traceback, for which we have one line.
+    What else the program does with coredis is logged as before.
+    """
+    _is_ours.set(True)
+    logging.getLogger("coredis").addFilter(_is_not_ours)
 
 
 def _close_buffers(inner: BaseConnection) -> None:

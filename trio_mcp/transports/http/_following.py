@@ -9,7 +9,6 @@ take part in the session otherwise: what a client posts belongs where the sessio
 from __future__ import annotations
 
 import hashlib
-import logging
 import math
 from typing import TYPE_CHECKING, Final
 
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
     from trio_mcp._rpc._exchange import Principal
 
     from ._event_store import EventMessage, SharedEventStore
+    from ._outage import Outage
     from ._outgoing import Outgoing
-
-logger: Final = logging.getLogger("trio_mcp.http")
 
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 1.0
@@ -49,6 +47,7 @@ class Follower:
       principal: Who asks for it.
       last_event_id: What the client has last.
       timeout: Seconds after which that process takes the client for gone; None for never.
+      outage: Of the store.
 
     """
 
@@ -57,6 +56,7 @@ class Follower:
     _principal: Principal | None
     _last_event_id: str
     _timeout: float | None
+    _outage: Outage
     _stream_id: str = ""
     _is_answered: bool = False
 
@@ -82,7 +82,7 @@ class Follower:
                 await self._go_on(outgoing)
         except ConnectionError as exc:
             # The client comes back, and perhaps the store does so sooner.
-            logger.warning("A stream cannot be carried on now: %s", exc)
+            self._outage.tell("read", "A stream cannot be carried on now: %s", exc)
         finally:
             outgoing.end()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +30,7 @@ from ._older_frames import (
     refuse_faults,
     take_unanswered,
 )
+from ._outage import Outage
 from ._outgoing import EVENT_STREAM_HEADERS, Outgoing
 from ._refusal import Refusal
 from ._rules import (
@@ -61,10 +61,10 @@ if TYPE_CHECKING:
     from ._options import HttpOptions
     from ._session_streams import SessionStream
 
-logger: Final = logging.getLogger("trio_mcp.http")
-
 RETRY_AFTER: Final = (("retry-after", "60"),)
 RETRY_SOON: Final = (("retry-after", "1"),)
+
+CANNOT_RESUME: Final = "A stream cannot be resumed now: %s"
 
 
 @attrs.define(eq=False)
@@ -83,6 +83,7 @@ class OlderEra:
     _options: HttpOptions
     sessions: Sessions = attrs.field(init=False)
     _left: LeftAlone = attrs.Factory(LeftAlone)
+    _outage: Outage = attrs.Factory(Outage)
     _followed: set[Outgoing] = attrs.Factory(set[Any])
 
     def __attrs_post_init__(self) -> None:
@@ -138,7 +139,9 @@ class OlderEra:
     ) -> Refusal | None:
         if not self.sessions.may_have_room:
             return self._full()
-        session = Session(self._serving, self._nursery, self._options, request.principal)
+        session = Session(
+            self._serving, self._nursery, self._options, request.principal, self._outage
+        )
         is_open = False
         try:
             message, data = dump_answer(await self._shake_hands(session, request, frame))
@@ -259,7 +262,12 @@ class OlderEra:
         if isinstance(frame, Malformed):
             return refuse_malformed(frame)
         session = Session(
-            self._serving, self._nursery, self._options, request.principal, is_stateless=True
+            self._serving,
+            self._nursery,
+            self._options,
+            request.principal,
+            self._outage,
+            is_stateless=True,
         )
         reason = "the request was answered"
         try:
@@ -300,8 +308,9 @@ class OlderEra:
             else:
                 try:
                     stream = await session.resume(last_event_id, outgoing)
+                    self._outage.is_over("read")
                 except (ConnectionError, TimeoutError) as exc:
-                    logger.warning("A stream cannot be resumed now: %s", exc)
+                    self._outage.tell("read", CANNOT_RESUME, exc)
                     return Refusal.of(503, "What was sent cannot be read now", headers=RETRY_SOON)
             if stream is None:
                 return Refusal.of(400, f"{LAST_EVENT_HEADER} names no event that is still kept")
@@ -321,12 +330,15 @@ class OlderEra:
             return False
         outgoing = Outgoing()
         timeout = self._options.session_idle_timeout
-        follower = Follower(store, session_id, request.principal, last_event_id, timeout)
+        follower = Follower(
+            store, session_id, request.principal, last_event_id, timeout, self._outage
+        )
         try:
             if not await follower.begin(outgoing):
                 return False
+            self._outage.is_over("read")
         except ConnectionError as exc:
-            logger.warning("A stream cannot be resumed now: %s", exc)
+            self._outage.tell("read", CANNOT_RESUME, exc)
             return False
         self._followed.add(outgoing)
         try:

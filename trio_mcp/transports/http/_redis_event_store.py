@@ -42,6 +42,9 @@ MAX_DOUBTS: Final = 10_000
 LIFE_SECONDS: Final = 15.0
 """Seconds for which a process counts as alive after it has said so last."""
 
+GONE_SECONDS: Final = 1.0
+"""Seconds for telling that it is no more."""
+
 logger: Final = logging.getLogger("trio_mcp.redis")
 
 _EVENT_ID: Final = re.compile(r"([0-9a-f]{32})-([0-9]{1,20})-([0-9]{1,20})", re.ASCII)
@@ -279,7 +282,8 @@ class RedisEventStore(SharedEventStore):
             await trio.sleep(LIFE_SECONDS / 3)
 
     async def _tell_gone(self, link: RedisLink) -> None:
-        with suppress(ConnectionError):
+        # One that does not answer holds up no server that stops: the key expires by itself.
+        with trio.move_on_after(GONE_SECONDS), suppress(ConnectionError):
             await link.ask(b"DEL", f"{self._prefix}:process:{self._me}")
 
     async def is_written(self, stream_id: StreamId) -> bool:

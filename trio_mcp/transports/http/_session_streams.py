@@ -14,6 +14,8 @@ from trio_mcp._codec import dump_message
 from trio_mcp._codec._sse import dump_event
 from trio_mcp.types import JSONRPCError, JSONRPCResponse
 
+from ._outage import Outage
+
 if TYPE_CHECKING:
     from trio_mcp.types import JSONRPCMessage
 
@@ -62,6 +64,7 @@ class StreamOptions:
       polls: Whether the revision knows streams that are closed for a while.
       retry_ms: How long clients are to wait then, if that was said.
       patience: With the store.
+      outage: Of the store, for all who use it.
 
     """
 
@@ -69,6 +72,7 @@ class StreamOptions:
     polls: bool
     retry_ms: int | None
     patience: Patience = attrs.Factory(Patience)
+    outage: Outage = attrs.Factory(Outage)
 
     @property
     def are_primed(self) -> bool:
@@ -194,25 +198,33 @@ class SessionStream:
             self._put(data, event_id, is_answer=is_answer)
 
     async def _store_event(self, message: JSONRPCMessage | None) -> str | None:
-        store, patience = self._options.store, self._options.patience
+        store, patience, outage = (
+            self._options.store,
+            self._options.patience,
+            self._options.outage,
+        )
         assert store is not None
         if patience.is_lost:
             return None
         try:
             with trio.move_on_after(STORE_SECONDS):
-                return await store.store_event(self.id, message)
+                event_id = await store.store_event(self.id, message)
+                outage.is_over("keep")
+                return event_id
             patience.lose()
-            logger.warning(
+            outage.tell(
+                "keep",
                 "An event store took more than %g s: for %g s, nothing is kept of what is sent",
                 STORE_SECONDS,
                 PAUSE_SECONDS,
             )
             return None
         except ConnectionError as exc:
-            logger.warning("A message is sent without being kept: %s", exc)
+            outage.tell("keep", "A message is sent without being kept: %s", exc)
             return None
-        except Exception:
-            logger.exception("An event store failed: a message is sent without being kept")
+        except Exception as exc:  # noqa: BLE001 - told, with its traceback
+            what = "An event store failed: a message is sent without being kept"
+            outage.tell("keep", what, defect=exc)
             return None
 
     def _put(self, data: bytes, event_id: str | None, *, is_answer: bool) -> None:

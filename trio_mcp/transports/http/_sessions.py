@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ._asgi import HttpRequest
     from ._event_store import EventMessage, EventStore
     from ._options import HttpOptions
+    from ._outage import Outage
     from ._outgoing import Outgoing
 
 logger: Final = logging.getLogger("trio_mcp.http")
@@ -59,6 +60,7 @@ class Session:
       nursery: Of the run.
       options: Of the endpoint.
       principal: Whose it is: nobody else gets at it.
+      outage: Of the event store, for all sessions.
       is_stateless: It lasts for one HTTP request, and its client cannot be asked.
 
     Attributes:
@@ -74,6 +76,7 @@ class Session:
         nursery: trio.Nursery,
         options: HttpOptions,
         principal: Principal | None,
+        outage: Outage,
         *,
         is_stateless: bool = False,
     ) -> None:
@@ -85,6 +88,7 @@ class Session:
         self._serving = serving
         self._nursery = nursery
         self._options = options
+        self._outage = outage
         self._can_ask = not (is_stateless or options.json_response)
         self._inbound: OpenRequests[Exchange] = OpenRequests()
         self._streams: dict[str, SessionStream] = {}
@@ -114,7 +118,10 @@ class Session:
         revision = self.revision
         assert revision is not None
         self._stream_options = StreamOptions(
-            self._options.event_store, revision.has_sse_polling, self._options.retry_interval
+            self._options.event_store,
+            revision.has_sse_polling,
+            self._options.retry_interval,
+            outage=self._outage,
         )
         # What was sent during the handshake waits for the same stream.
         self._standalone.use(self._stream_options)
@@ -326,8 +333,10 @@ class Session:
             try:
                 with trio.move_on_after(STORE_SECONDS):
                     await store.end_session(self.id)
+                    self._outage.is_over("end")
             except Exception as exc:  # noqa: BLE001 - it expires, or is pushed out
-                logger.warning("An event store could not be told of a session's end: %s", exc)
+                what = "An event store could not be told of a session's end: %s"
+                self._outage.tell("end", what, exc)
 
     async def wait_lost(self) -> ConnectionLost:
         """Wait until the session has ended."""
