@@ -92,11 +92,15 @@ TEXTS: Final = Kind(
     check=lambda name, value: check_items(name, value, str, "a list of strings"),
     read=lambda text: [item for each in text.split(",") if (item := each.strip())],
 )
-PATH: Final = Kind(
-    expected="a path",
-    check=lambda name, value: check_kind(name, value, (str, os.PathLike), "a path"),
-    read=str,
-)
+
+
+def _check_path(name: str, value: Any) -> None:
+    check_kind(name, value, (str, os.PathLike), "a path")
+    if not os.fspath(value):
+        raise wrong_value(name, "a path", value)
+
+
+PATH: Final = Kind(expected="a path", check=_check_path, read=str)
 
 
 def whole(*, least: int | None = None, most: int | None = None) -> Kind:
@@ -149,6 +153,10 @@ def settable(default: T, kind: Kind, *, repr: bool = True) -> T:
     return field
 
 
+class WrongVariable(ValueError):
+    """A variable of the environment has a value that its option cannot have."""
+
+
 class Option(NamedTuple):
     """One option that a class declares."""
 
@@ -183,15 +191,19 @@ def from_environment(options: Iterable[Option], given: Collection[str] = ()) -> 
       given: The names of those that the program sets itself.
 
     Raises:
-      ValueError: if a variable has no value that its option may have; it says the variable,
+      WrongVariable: if a variable has no value that its option may have; it says the variable,
           what was expected and what came.
 
     """
     found: dict[str, Any] = {}
     for option in options:
         text = "" if option.name in given else os.environ.get(option.variable, "")
-        if text:
+        if not text:
+            continue
+        try:
             found[option.name] = option.kind.value_of(option.variable, text)
+        except ValueError as exc:
+            raise WrongVariable(str(exc)) from None
     return found
 
 

@@ -240,8 +240,17 @@ def test_a_port_that_is_taken_is_one_line(cli: Any, shop_url: str, shop: Path) -
         (["--json-response"], "the transport stdio has no option --json-response"),
         (["-t", "sse", "--port", "http"], "--port: expected a whole number, got 'http'"),
         (["-t", "sse", "--port", "-1"], "--port: expected a whole number of at least 0 and at"),
-        (["-t", "sse", "--json-response"], "'sse' has no option 'json_response'"),
-        (["-t", "streamable-http", "--http2"], "need TLS"),
+        (["-t", "sse", "--json-response"], "the transport sse has no option --json-response"),
+        (["-t", "websocket", "--workers", "2"], "transport websocket has no option --workers"),
+        (["-t", "sse", "--host", "a..b"], "--host: expected a host that can be looked up"),
+        (["-t", "sse", "--host", "\udcff"], "--host: expected a host that can be looked up"),
+        (["-t", "websocket", "--binds", "a..b:80"], "--binds: expected a host that can be"),
+        (["-t", "sse", "--binds", "unix:"], "--binds: expected a path, got ''"),
+        (["-t", "websocket", "--unix-socket", ""], "--unix-socket: expected a path, got ''"),
+        (["-t", "sse", "--path", "a b?x"], "--path: expected the path of a URL, such as /mcp"),
+        (["-t", "websocket", "--path", "a#b"], "--path: expected the path of a URL"),
+        (["-t", "sse", "--message-path", "a?b"], "--message-path: expected the path of a URL"),
+        (["-t", "sse", "--http2"], "--keyfile and --http2 need TLS: give a --certfile, too"),
         (["-t", "sse", "--certfile", "gone.pem"], "gone.pem, cannot be read: No such file"),
         (["-t", "sse", "--bogus"], "No such option: --bogus"),
     ],
@@ -269,6 +278,8 @@ def test_help_tells_every_option(cli: Any) -> None:
         ("stdio", "MCP_LOG_LEVEL", "LOUD"),
         ("sse", "MCP_DEBUG", "perhaps"),
         ("streamable-http", "MCP_MAX_SESSIONS", "many"),
+        ("sse", "MCP_SSE_PATH", "a?b"),
+        ("websocket", "MCP_WEBSOCKET_PATH", "/%2F"),
     ],
 )
 def test_a_wrong_variable_is_one_line(
@@ -280,3 +291,68 @@ def test_a_wrong_variable_is_one_line(
     assert done.err.startswith(f"trio-mcp: {variable}: expected ")
     assert done.err.endswith(f", got {text!r}\n")
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("transport", "variable", "text", "says"),
+    [
+        ("sse", "MCP_HOST", "a..b", "got 'a..b' (label empty or too long)"),
+        ("websocket", "MCP_BINDS", "127.0.0.1:0,unix:", "expected a path, got ''"),
+    ],
+)
+def test_a_variable_that_is_no_address_is_one_line(
+    transport: str, variable: str, text: str, says: str, cli: Any, shop: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv(variable, text)
+    done = cli("run", shop, "-t", transport)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith(f"trio-mcp: {variable}: expected ")
+    assert done.err.endswith(f"{says}\n")
+    assert done.err.count("\n") == 1
+
+
+LOWLEVEL = "from trio_mcp.server import Server\nmcp = Server('low')"
+
+
+@pytest.mark.parametrize(
+    ("variable", "made", "is_refused"),
+    [
+        ("MCP_LOG_LEVEL", "from trio_mcp import MCPServer; mcp = MCPServer('high')", True),
+        (
+            "MCP_LOG_LEVEL",
+            "from trio_mcp import MCPServer; mcp = MCPServer('high', log_level='INFO')",
+            False,
+        ),
+        ("MCP_LOG_LEVEL", LOWLEVEL, True),
+        ("MCP_LIST_PAGE_SIZE", LOWLEVEL, False),
+    ],
+)
+def test_a_wrong_variable_matters_where_the_server_goes_by_it(
+    variable: str, made: str, is_refused: bool, cli_process: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "made.py"
+    file.write_text(made)
+    done = cli_process("run", file, **{variable: "LOUD"})
+    assert done.err.count(f"trio-mcp: {variable}: expected") == is_refused
+    assert done.err.count("\n") == is_refused
+    assert done.status == (2 if is_refused else 0)
+
+
+@pytest.mark.parametrize("words", [[], ["-t", "sse"], ["-t", "websocket"]])
+def test_a_redis_that_is_not_there_is_one_line(
+    words: list[str], cli_process: Any, tmp_path: Path
+) -> None:
+    pytest.importorskip("coredis")
+    file = tmp_path / "shared.py"
+    file.write_text(SHARED)
+    done = cli_process("run", file, *words, *(["--port", "0"] if words else []))
+    assert done.status == 1
+    assert done.err.startswith("trio-mcp: Redis at redis://127.0.0.1:1/0 cannot be reached")
+    assert done.err.count("\n") == 1
+
+
+SHARED = """
+from trio_mcp import MCPServer
+from trio_mcp.server import RedisSubscriptionBus
+mcp = MCPServer("shared", subscriptions=RedisSubscriptionBus("redis://127.0.0.1:1/0"))
+"""

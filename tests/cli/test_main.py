@@ -72,8 +72,8 @@ def test_commands_that_talk_to_a_server_have_the_same_options(command, cli):
         (["run", "gone.py", "-t", "smoke"], "no transport 'smoke'"),
         (["list"], "name a server"),
         (["list", "--"], "no command after --"),
-        (["list", "ftp://example.com/mcp"], "is not the URL of a server"),
-        (["list", "http:///mcp"], "is not the URL of a server"),
+        (["list", "ftp://example.com/mcp"], "the URL of a server is http://host/path"),
+        (["list", "http:///mcp"], "the URL of a server is http://host/path"),
         (
             ["list", "http://x/", "-t", "websocket"],
             "http:// goes with streamable-http or sse, not",

@@ -40,10 +40,10 @@ def test_workers_serve_a_file(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([*HTTP, "--workers", "2"], "workers: 2 processes need stateless_http=True"),
+        ([*HTTP, "--workers", "2"], "--workers: 2 processes need --stateless-http"),
         ([*HTTP, "--workers", "0"], "--workers: expected a whole number of at least 1, got 0"),
         ([*HTTP, "--workers", "many"], "--workers: expected a whole number, got 'many'"),
-        (["-t", "sse", "--workers", "2"], "The transport 'sse' has no option 'workers'"),
+        (["-t", "sse", "--workers", "2"], "the transport sse has no option --workers"),
         (["--workers", "2"], "the transport stdio has no option --workers"),
     ],
 )
@@ -83,3 +83,30 @@ def test_a_server_that_cannot_start_says_why_once(
     said = running.process.stderr.read()
     assert running.process.wait(10) == 1
     assert said.count("RuntimeError: no database") == 1
+
+
+def test_a_host_that_nobody_knows_is_one_line(cli: Any, shop: Path) -> None:
+    words = ["--host", "nosuch.invalid", "--stateless-http", "--workers", "2"]
+    done = cli("run", shop, "-t", "streamable-http", *words)
+    assert done.status == 1
+    assert done.err.startswith("trio-mcp: cannot listen on nosuch.invalid:8000: ")
+    assert done.err.count("\n") == 1
+
+
+def test_a_redis_that_is_not_there_is_one_line(
+    start: Callable[..., Running], tmp_path: Path
+) -> None:
+    pytest.importorskip("coredis")
+    file = tmp_path / "shared.py"
+    file.write_text(
+        "from trio_mcp import MCPServer\n"
+        "from trio_mcp.server import RedisSubscriptionBus\n"
+        "bus = RedisSubscriptionBus('redis://127.0.0.1:1/0')\n"
+        "mcp = MCPServer('shared', subscriptions=bus)\n"
+    )
+    running = start("run", file, *HTTP, "--stateless-http", "--workers", "2")
+    assert running.process.stderr is not None
+    said = running.process.stderr.read()
+    assert running.process.wait(10) == 1
+    assert said.startswith("shared: Redis at redis://127.0.0.1:1/0 cannot be reached")
+    assert said.count("\n") == 1

@@ -9,6 +9,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
+from trio_mcp._variables import WrongVariable
 from trio_mcp.cli._mistakes import Failure, UsageMistake
 from trio_mcp.cli._streams import spared
 from trio_mcp.mcpserver import MCPServer
@@ -36,7 +37,8 @@ def load_server(file_name: str, object_name: str | None) -> AnyServer:
           first of `NAMES` that is a server when None.
 
     Raises:
-      UsageMistake: if there is no such file or object, or it is no server.
+      UsageMistake: if there is no such file or object, or it is no server, or a variable of the
+          environment that it goes by has a value that it cannot have.
       Failure: if importing the file fails; the traceback is printed.
 
     """
@@ -74,6 +76,8 @@ def _import(file: Path) -> ModuleType:
             spec.loader.exec_module(module)
     except SystemExit as exc:
         raise Failure(f"{file} ended the program while it was imported: {exc.code}") from exc
+    except WrongVariable as exc:
+        raise UsageMistake(str(exc)) from exc
     except Exception as exc:
         with spared(sys.stderr):
             traceback.print_exception(exc.with_traceback(_of_file(exc, path)))

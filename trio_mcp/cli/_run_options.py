@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from trio_mcp._variables import FLAG, TEXT, Option, options_of
+from trio_mcp._variables import FLAG, Option, options_of
 from trio_mcp.cli._mistakes import UsageMistake
-from trio_mcp.transports.http._options import HttpOptions, TransportSecuritySettings
+from trio_mcp.transports.http._options import URL_PATH, HttpOptions, TransportSecuritySettings
 from trio_mcp.transports.http._serve_options import ServeOptions, WorkerOptions
 from trio_mcp.transports.websocket._options import WebSocketOptions
 
@@ -51,6 +51,8 @@ _OPTIONS: Final[Mapping[str, Option]] = {
     name: option for cls in _PANELS.values() for name, option in options_of(cls).items()
 }
 
+_NAMED: Final = re.compile(rf"\b({'|'.join(_OPTIONS)})\b(?:=True)?")
+
 _ATTRIBUTE: Final = re.compile(r"^  (\w+): (.*(?:\n {4,}\S.*)*)", re.MULTILINE)
 
 
@@ -81,12 +83,9 @@ def read_given(given: Mapping[str, str | bool]) -> dict[str, Any]:
     """
     values: dict[str, Any] = {}
     for name, text in given.items():
-        option = _OPTIONS.get(name)
+        kind = _OPTIONS[name].kind if name in _OPTIONS else URL_PATH
         try:
-            if option is None or isinstance(text, bool):
-                values[name] = text
-            else:
-                values[name] = option.kind.value_of(flag_of(name), text)
+            values[name] = text if isinstance(text, bool) else kind.value_of(flag_of(name), text)
         except (TypeError, ValueError) as exc:
             raise UsageMistake(str(exc)) from exc
     return values
@@ -95,6 +94,11 @@ def read_given(given: Mapping[str, str | bool]) -> dict[str, Any]:
 def flag_of(name: str) -> str:
     """Write the name of an option as the command line does."""
     return f"--{name.replace('_', '-')}"
+
+
+def in_flags(message: str) -> str:
+    """Have a message of one option that needs another name both as the command line does."""
+    return _NAMED.sub(lambda found: flag_of(found[1]), message)
 
 
 def security_of(values: dict[str, Any]) -> TransportSecuritySettings | None:
@@ -112,7 +116,7 @@ def _parameters() -> list[inspect.Parameter]:
             if name not in _LEFT_OUT:
                 found.setdefault(name, _parameter(option, panel, texts[name]))
         for name, text in _PATH_TEXTS.get(cls, {}).items():
-            found[name] = _parameter(Option(name, TEXT, None), panel, text)
+            found[name] = _parameter(Option(name, URL_PATH, None), panel, text)
     return [*found.values()]
 
 

@@ -8,11 +8,11 @@ import sys
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from trio_mcp._variables import from_environment, options_of
+from trio_mcp._variables import WrongVariable, from_environment, options_of
 from trio_mcp.cli._interrupts import run_until_interrupted
 from trio_mcp.cli._load import load_server
 from trio_mcp.cli._mistakes import Failure, UsageMistake
-from trio_mcp.cli._run_options import PATHS, flag_of, read_given, security_of
+from trio_mcp.cli._run_options import PATHS, flag_of, in_flags, read_given, security_of
 from trio_mcp.cli._streams import say, say_interrupted
 from trio_mcp.cli._target import split_object
 from trio_mcp.mcpserver import MCPServer, Settings
@@ -20,14 +20,17 @@ from trio_mcp.transports import stdio_server
 from trio_mcp.transports._foreground import (
     NETWORK_TRANSPORTS,
     Foreground,
+    NotThere,
     check_options,
     serve_function,
 )
+from trio_mcp.transports._settling import UnknownOption
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trio_mcp.cli._load import AnyServer
+    from trio_mcp.mcpserver._settings import LogLevel
     from trio_mcp.server import Server
 
 
@@ -42,22 +45,20 @@ def serve_file(target: str, transport: str, given: Mapping[str, str | bool]) -> 
     Raises:
       UsageMistake: if there is no such server, transport or option, or an option or a variable
           of the environment is something else.
-      Failure: if the file cannot be imported, stdin or stdout is closed, or an address cannot
-          be had.
+      Failure: if the file cannot be imported, stdin or stdout is closed, an address cannot be
+          had, or something that the server needs is not there.
 
     """
     if transport not in {"stdio", *NETWORK_TRANSPORTS}:
         known = ", ".join(("stdio", *NETWORK_TRANSPORTS))
         raise UsageMistake(f"there is no transport {transport!r}; there are {known}")
     for name in given if transport == "stdio" else ():
-        raise UsageMistake(f"the transport stdio has no option {flag_of(name)}")
+        raise _no_option(transport, name)
     options, workers = _read_options(transport, given)
-    settings = _read_settings()
     server = load_server(*split_object(target))
     lowlevel = server.lowlevel_server if isinstance(server, MCPServer) else server
-    level = server.settings.log_level if isinstance(server, MCPServer) else settings.log_level
     # Does nothing where the file has set up its own.
-    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=_log_level(server), format="%(levelname)s %(name)s: %(message)s")
     if transport == "stdio":
         return _serve_stdio(lowlevel)
     if workers > 1:
@@ -68,6 +69,8 @@ def serve_file(target: str, transport: str, given: Mapping[str, str | bool]) -> 
 def _read_options(transport: str, given: Mapping[str, str | bool]) -> tuple[dict[str, Any], int]:
     workers = 1
     values = read_given(given)
+    if "workers" in values and transport != "streamable-http":
+        raise _no_option(transport, "workers")
     if "path" in values:
         values[PATHS[transport]] = values.pop("path")
     security = security_of(values)
@@ -75,24 +78,34 @@ def _read_options(transport: str, given: Mapping[str, str | bool]) -> tuple[dict
         values["transport_security"] = security
     if transport != "stdio":
         try:
-            if transport == "streamable-http" or "workers" in values:
+            if transport == "streamable-http":
                 from trio_mcp.transports.http._workers import (  # noqa: PLC0415 - not for stdio
                     take_workers,
                 )
 
                 workers = take_workers(transport, values)
             check_options(transport, values)
-        except (TypeError, ValueError) as exc:
+        except UnknownOption as exc:
+            raise _no_option(transport, exc.option) from exc
+        except WrongVariable as exc:
             raise UsageMistake(str(exc)) from exc
+        except (TypeError, ValueError) as exc:
+            raise UsageMistake(in_flags(str(exc))) from exc
     return values, workers
 
 
-def _read_settings() -> Settings[Any]:
-    # Before the file is imported, where the same mistake would end in a traceback.
+def _no_option(transport: str, name: str) -> UsageMistake:
+    return UsageMistake(f"the transport {transport} has no option {flag_of(name)}")
+
+
+def _log_level(server: AnyServer) -> LogLevel:
+    if isinstance(server, MCPServer):
+        return server.settings.log_level
     try:
-        return Settings(**from_environment(options_of(Settings).values()))
+        settings: Settings = Settings(**from_environment([options_of(Settings)["log_level"]]))
     except ValueError as exc:
         raise UsageMistake(str(exc)) from exc
+    return settings.log_level
 
 
 def _serve_stdio(server: Server[Any]) -> int:
@@ -106,7 +119,10 @@ def _serve_stdio(server: Server[Any]) -> int:
                 channel = await stack.enter_async_context(stdio_server())
             except OSError as exc:
                 raise Failure(exc.strerror) from exc
-            await server.run(channel)
+            try:
+                await server.run(channel)
+            except NotThere as exc:
+                raise Failure(str(exc)) from exc
         return 0
 
     return run_until_interrupted(serve, tells_sigterm=False)
@@ -124,6 +140,8 @@ def _serve_network(server: AnyServer, name: str, transport: str, options: dict[s
             await serve_function(transport)(server, task_status=foreground, **options)
         except CannotServe as exc:
             raise Failure(exc.strerror) from exc
+        except NotThere as exc:
+            raise Failure(str(exc)) from exc
         return 0
 
     return run_until_interrupted(serve, tells_sigterm=False, stop=foreground.stop)

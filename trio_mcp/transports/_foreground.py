@@ -18,6 +18,13 @@ NETWORK_TRANSPORTS: Final = ("streamable-http", "sse", "websocket")
 """The transports of which a program serves many clients, until it is stopped."""
 
 
+class NotThere(ConnectionError):
+    """What a server needs from elsewhere cannot be reached; the text says what, and why.
+
+    To who starts a program, that is no defect of it: a line is enough.
+    """
+
+
 class Serving(Protocol):
     """What a function that serves reports."""
 
@@ -90,7 +97,11 @@ def serve_function(transport: str) -> Callable[..., Awaitable[None]]:
 
 def announce(name: str, urls: Iterable[str], how: str = "") -> None:
     """Say where a server of this name serves, and how, in a line on stderr."""
-    line = f"{name}: serving at {' and '.join(urls)}{how} (Ctrl-C ends)"
+    say(f"{name}: serving at {' and '.join(urls)}{how} (Ctrl-C ends)")
+
+
+def say(line: str) -> None:
+    """Write a line to stderr, if it takes one."""
     # A program may have been started without a stderr, or with one that takes nothing.
     if sys.stderr is not None:
         with suppress(OSError, ValueError):

@@ -22,6 +22,21 @@ SECURITY: Final = "transport_security"
 _ADDRESSES: Final = frozenset({"host", "port", "binds", "unix_socket"})
 
 
+class UnknownOption(TypeError):
+    """There is no such option.
+
+    Attributes:
+      option: Its name.
+
+    """
+
+    def __init__(self, what: str, option: str, known: Iterable[str]) -> None:
+        close = difflib.get_close_matches(option, [*known], 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        super().__init__(f"{what} has no option {option!r}{hint}")
+        self.option: Final = option
+
+
 def settle_options(
     what: str, names: Iterable[str], declared: Mapping[str, Option], given: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -34,16 +49,14 @@ def settle_options(
       given: Those that were given.
 
     Raises:
-      TypeError: if one was given that it does not take.
+      UnknownOption: if one was given that it does not take.
       ValueError: if a variable has a value that its option cannot have.
 
     """
     known = tuple(names)
     for name in given:
         if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"{what} has no option {name!r}{hint}")
+            raise UnknownOption(what, name, known)
     decided = {*given}
     if decided & _ADDRESSES:
         # Who says where to listen means there, and not elsewhere as well.

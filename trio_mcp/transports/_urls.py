@@ -54,6 +54,8 @@ def check_host(argument: str, host: str) -> None:
     """
     try:
         host.encode("idna")
+        if "\0" in host:
+            raise UnicodeError("a null character")
     except UnicodeError as exc:
         # The outer error says no more than which codec it was.
         why = exc.__cause__ or exc

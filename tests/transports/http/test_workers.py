@@ -442,8 +442,7 @@ async def test_an_address_that_cannot_be_had_is_told_once(tmp_path):
         with running(tmp_path, more=f"OPTIONS['port'] = {port}") as program:
             status, said = await program.wait_ended()
     assert status == 1
-    assert said.count("cannot listen on") == 1 + said.count("direct cause")
-    assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in said
+    assert said.count(f"cannot listen on 127.0.0.1:{port}: Address already in use") == 1
     assert "begins" not in said
 
 

@@ -26,6 +26,11 @@ class CannotServe(OSError):
     """An address cannot be had, or files cannot be read; `strerror` says which and why."""
 
 
+def cannot_listen(bind: str, exc: OSError) -> CannotServe:
+    """Make the error for an address: what the system says does not name it."""
+    return CannotServe(exc.errno, f"cannot listen on {bind}: {exc.strerror or exc}")
+
+
 @final
 @attrs.define(eq=False)
 class Listening:
@@ -61,9 +66,7 @@ class Listening:
                 host, port = split_address(bind)
                 self.listeners += await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
         except OSError as exc:
-            # What the system says does not name the address.
-            why = exc.strerror or str(exc)
-            raise CannotServe(exc.errno, f"cannot listen on {bind}: {why}") from exc
+            raise cannot_listen(bind, exc) from exc
 
     def withdraw(self) -> None:
         """Remove the files of unix sockets, once: another server may have the paths then."""

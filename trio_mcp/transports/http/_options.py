@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from trio_mcp._checks import check_kind
-from trio_mcp._variables import FLAG, TEXT, TEXTS, number, or_none, settable, whole
+from trio_mcp._checks import check_kind, check_text, wrong_value
+from trio_mcp._variables import FLAG, TEXTS, Kind, number, or_none, settable, whole
 
 from ._defaults import (
     DEFAULT_BODY_TIMEOUT,
@@ -29,6 +30,20 @@ LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "::1")
 """Addresses that only programs on this machine reach."""
 
 
+_PATH: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@/-]*")
+# Of RFC 3986 without percent-encoding: what is compared with it is decoded over HTTP, and is not
+# over WebSockets.
+
+
+def _check_path(name: str, value: Any) -> None:
+    check_text(name, value)
+    if not _PATH.fullmatch(value):
+        raise wrong_value(name, "the path of a URL, such as /mcp, without its query", value)
+
+
+URL_PATH: Final = Kind(expected="the path of a URL", check=_check_path, read=str)
+
+
 @attrs.frozen(kw_only=True)
 class HttpPaths:
     """Where an application answers.
@@ -40,9 +55,9 @@ class HttpPaths:
 
     """
 
-    streamable_http_path: str = settable(DEFAULT_STREAMABLE_HTTP_PATH, TEXT)
-    sse_path: str = settable(DEFAULT_SSE_PATH, TEXT)
-    message_path: str = settable(DEFAULT_MESSAGE_PATH, TEXT)
+    streamable_http_path: str = settable(DEFAULT_STREAMABLE_HTTP_PATH, URL_PATH)
+    sse_path: str = settable(DEFAULT_SSE_PATH, URL_PATH)
+    message_path: str = settable(DEFAULT_MESSAGE_PATH, URL_PATH)
 
 
 @attrs.frozen(kw_only=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from trio_mcp._checks import wrong_value
+from trio_mcp._checks import check_text, wrong_value
 from trio_mcp._variables import (
     FLAG,
     PATH,
@@ -21,6 +21,7 @@ from trio_mcp._variables import (
     settable,
     whole,
 )
+from trio_mcp.transports._urls import check_host
 
 from ._defaults import DEFAULT_BODY_TIMEOUT
 from ._options import LOOPBACK_HOSTS
@@ -56,8 +57,10 @@ def _check_binds(name: str, value: Any) -> None:
     for bind in value:
         if bind.startswith(FD):
             _check_descriptor(bind, name)
-        elif not bind.startswith(UNIX):
-            split_address(bind, name)
+        elif bind.startswith(UNIX):
+            PATH.check(name, bind.removeprefix(UNIX))
+        else:
+            check_host(name, split_address(bind, name)[0])
 
 
 def _check_descriptor(bind: str, argument: str) -> None:
@@ -78,6 +81,13 @@ def _host_of(bind: str) -> str:
         return UNIX  # whoever listens on it will say what is wrong with it
     return UNIX if isinstance(address, (str, bytes)) else str(address[0])
 
+
+def _check_listening(name: str, value: Any) -> None:
+    check_text(name, value)
+    check_host(name, value)
+
+
+_HOST: Final = Kind(expected="the name or address of a host", check=_check_listening, read=str)
 
 _BINDS: Final = Kind(
     expected="addresses with commas between them", check=_check_binds, read=TEXTS.read
@@ -110,7 +120,7 @@ class ServeOptions:
 
     """
 
-    host: str = settable("127.0.0.1", TEXT)
+    host: str = settable("127.0.0.1", _HOST)
     port: int = settable(8000, whole(least=0, most=65_535))
     binds: Sequence[str] = settable((), _BINDS)
     unix_socket: str | os.PathLike[str] | None = settable(None, or_none(PATH))

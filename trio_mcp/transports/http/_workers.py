@@ -14,10 +14,10 @@ import trio
 
 from trio_mcp._rpc._interrupt import BUSY_TIMEOUT, run_until_signal
 from trio_mcp._variables import from_environment, options_of
-from trio_mcp.transports._foreground import announce
+from trio_mcp.transports._foreground import NotThere, announce, say
 
 from ._lifespan import SHUTDOWN_TIMEOUT
-from ._listeners import Listening, make_deaf, tls_context
+from ._listeners import Listening, cannot_listen, make_deaf, tls_context
 from ._serve_http import read_options, serve_http
 from ._serve_options import FD, UNIX, WorkerOptions, split_address
 from ._supervisor import Supervisor
@@ -111,7 +111,11 @@ def run_workers(
     of_worker = {**elsewhere, "binds": [f"{FD}{each}" for each in listening.descriptors]}
 
     def work(end: WorkerEnd) -> int:
-        _Work(server, of_worker, end, listening.descriptors).run()
+        try:
+            _Work(server, of_worker, end, listening.descriptors).run()
+        except NotThere as exc:
+            say(f"{name}: {exc}")
+            return 1
         return 0
 
     def stop(number: int) -> None:
@@ -237,9 +241,12 @@ def _listen(binds: Sequence[str]) -> _Addresses:
 
 def _resolve(bind: str) -> list[str]:
     host, port = split_address(bind)
-    found = socket.getaddrinfo(
-        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
+    try:
+        found = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except OSError as exc:
+        raise cannot_listen(bind, exc) from exc
     hosts = dict.fromkeys(str(address[0]) for *_, address in found)
     return [f"[{each}]:{port}" if ":" in each else f"{each}:{port}" for each in hosts]
 

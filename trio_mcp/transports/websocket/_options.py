@@ -8,7 +8,6 @@ import attrs
 
 from trio_mcp._checks import check_kind
 from trio_mcp._variables import (
-    TEXT,
     number,
     options_of,
     or_none,
@@ -16,7 +15,7 @@ from trio_mcp._variables import (
     whole,
 )
 from trio_mcp.transports._settling import SECURITY, settle_options, settle_security
-from trio_mcp.transports.http._options import TransportSecuritySettings
+from trio_mcp.transports.http._options import URL_PATH, TransportSecuritySettings
 from trio_mcp.transports.http._serve_options import ServeOptions
 
 from ._defaults import (
@@ -46,7 +45,7 @@ class WebSocketOptions:
 
     """
 
-    websocket_path: str = settable(DEFAULT_WEBSOCKET_PATH, TEXT)
+    websocket_path: str = settable(DEFAULT_WEBSOCKET_PATH, URL_PATH)
     max_message_size: int = settable(DEFAULT_MAX_MESSAGE_SIZE, whole(least=1))
     ping_interval: float | None = settable(DEFAULT_PING_INTERVAL, or_none(number(above=0)))
     ping_timeout: float = settable(DEFAULT_PING_TIMEOUT, number(above=0))
