@@ -9,6 +9,7 @@ import trio
 import trio.testing
 
 from trio_mcp import Client
+from trio_mcp._rpc import _standing
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
 from trio_mcp.transports import streamable_http_client
 from trio_mcp.types import ElicitResult
@@ -295,10 +296,32 @@ async def test_what_was_said_in_a_lost_session_is_said_in_the_new_one(refused, c
         said = server.asked(method)
         assert [each.headers["mcp-session-id"] for each in said] == ["session-1", "session-2"]
         assert [each.params for each in said] == [params, params]
-    # In order, and before the call that waits.
+    # Side by side, and before the call that waits.
     story = [each for each in server.story if each != "GET"]
-    assert story[-4:-1] == ["logging/setLevel", "resources/subscribe", "tools/call"]
+    assert sorted(story[-4:-2]) == ["logging/setLevel", "resources/subscribe"]
+    assert story[-2] == "tools/call"
     assert ("not that one" in caplog.text) is refused
+
+
+@pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")
+async def test_what_a_new_session_does_not_answer_in_time_holds_up_no_call(monkeypatch, caplog):
+    class Silent(Forgetful):
+        capabilities: ClassVar = {"resources": {"subscribe": True}, "tools": {}}
+
+        async def resources_subscribe(self, seen: Seen) -> None:
+            if self.sessions == 2:
+                await trio.sleep_forever()
+            await seen.result({})
+
+    monkeypatch.setattr(_standing, "STANDING_TIMEOUT", 0.2)
+    server = Silent()
+    async with scripted(server) as url, Client(url, mode="legacy") as client:
+        for number in range(3):
+            await client.subscribe_resource(f"a://{number}")
+        server.forgotten = True
+        with trio.fail_after(3):
+            await client.call_tool("x")
+    assert "and 2 more: no answer within 0.2 s" in caplog.text
 
 
 @pytest.mark.case("C037")
