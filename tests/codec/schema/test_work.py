@@ -66,6 +66,11 @@ TOO_MUCH: dict[str, tuple[Any, Any]] = {
     "long numbers that differ": ({"uniqueItems": True}, [10**4_000 + n for n in range(200)]),
     "numbers that differ": ({"uniqueItems": True}, [10**30 + n for n in range(20_000)]),
     "nested arrays that differ": ({"$defs": {"a": {"uniqueItems": True, "items": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"}, within(90, list(range(100_000)))),
+    "long texts that differ": ({"allOf": [{"uniqueItems": True}] * 300}, ["a" * 400_000 + f"{n}" for n in range(14)]),
+    "long texts that differ, many": ({"allOf": [{"uniqueItems": True}] * 300}, ["a" * 400_000 + f"{n}" for n in range(20)]),
+    "long texts in objects that differ": ({"allOf": [{"uniqueItems": True}] * 300}, [{"a": "a" * 400_000, "b": n} for n in range(14)]),
+    "long names that differ": ({"allOf": [{"uniqueItems": True}] * 300}, [{"a" * 400_000: n} for n in range(14)]),
+    "numbers that differ, many times": ({"allOf": [{"uniqueItems": True}] * 20}, [10**30 + n for n in range(300)]),
     "an ambiguous pattern": ({"items": {"not": {"pattern": AMBIGUOUS}}}, ["abbab" * 100_000]),
     "patterns": ({"items": {"allOf": [{"not": {"pattern": f"{n}[ab]*c"}} for n in range(400)]}}, ["ab" * 250_000]),
     "patterns for names": ({"patternProperties": {AMBIGUOUS: {}}}, {"abbab" * 100_000: 1}),
@@ -209,7 +214,7 @@ def test_a_fault_in_ordinary_records_is_told_with_its_place() -> None:
 
 
 def test_a_huge_schema_is_not_worked_out_for_deep_values() -> None:
-    count = 3_000
+    count = 1_500
     definitions = {
         f"a{n}": {
             "allOf": [{"items": {"$ref": f"#/$defs/a{(7 * n + 1) % count}"}}],
@@ -223,6 +228,17 @@ def test_a_huge_schema_is_not_worked_out_for_deep_values() -> None:
     assert validator.check(within(10, 1)) is None
     assert validator.check(within(95, 1)) is not None
     assert time.perf_counter() - begun < SOON
+
+
+def test_dynamic_references_cost_more_the_deeper_they_apply() -> None:
+    schema = {"$dynamicAnchor": "n", "items": {"$dynamicRef": "#n"}}
+    engine = compile_validator(schema, trusted=False)._full
+    assert engine is not None
+    assert engine._work is not None
+    table = engine._work._tables["within"]
+    added = [table.at(depth + 1) - table.at(depth) for depth in range(3, 120)]
+    assert {*added} == {50}
+    assert table.greatest >= table.at(120)
 
 
 def test_what_took_long_is_not_done_again_to_describe_a_fault() -> None:

@@ -11,9 +11,8 @@ anything while it describes a fault.
 from __future__ import annotations
 
 import functools
+from itertools import accumulate, chain, islice, repeat
 from typing import TYPE_CHECKING, Final
-
-import attrs
 
 from ._errors import SchemaError
 from ._paths import path_text
@@ -21,6 +20,7 @@ from ._paths import path_text
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    from ._budget import Budget
     from ._graph import Node, SchemaGraph
 
 # On one place of a value. An evaluation takes 10 to 100 ns.
@@ -28,12 +28,27 @@ MAX_EVALUATIONS: Final = 10_000
 # Enough levels for any value the codec lets in.
 _MAX_LEVELS: Final = 100
 _ENOUGH: Final = 10**12
+# Steps of a `Budget`, for what describing a fault costs.
+_MAX_FOR_DESCRIBING: Final = 1_000_000
+# Below a place and its children nothing applies but what others apply.
+_LEVELS_OF_LEAVES: Final = 2
+
+# A node that others apply within, its factor, and these others: here, dynamic, named and below.
+# All by their numbers.
+_Row = tuple[int, int, list[int], list[int], list[int], list[int]]
 
 
 class Costs:
-    """The bound for one schema."""
+    """The bound for one schema.
 
-    def __init__(self, graph: SchemaGraph) -> None:
+    Args:
+      graph: Its subschemas.
+      budget: What the work of finding out is taken from.
+
+    """
+
+    def __init__(self, graph: SchemaGraph, budget: Budget) -> None:
+        self._budget = budget
         self._inside_first, circular = _walk(graph)
         self.is_recursive = circular or graph.uses_metaschema
         self._root = graph.root
@@ -47,13 +62,15 @@ class Costs:
             may take more than `MAX_EVALUATIONS` evaluations.
 
         """
-        for node in self._inside_first:
-            if node.recursive and _reaches_itself(node):
-                reason = "refers to itself on the same value, which never ends"
-                raise SchemaError(reason, path=path_text(node.path), where=where)
+        circle = _circle(self._inside_first)
+        if circle is not None:
+            reason = "refers to itself on the same value, which never ends"
+            raise SchemaError(reason, path=path_text(circle.path), where=where)
         if self._is_small():
             return
+        self._budget.spend(self.steps_to_begin)
         for cost in self.levels(remembered=True):
+            self._budget.spend(self.steps)
             if cost > MAX_EVALUATIONS:
                 raise SchemaError(
                     f"its parts multiply to more than {MAX_EVALUATIONS} evaluations of one value",
@@ -63,12 +80,11 @@ class Costs:
     def of_describing(self, depth: int) -> int:
         """The most evaluations of one place when faults are collected in a value so deep."""
         if self._describing is None:
-            greatest = 1
-            table: list[int] = []
-            for cost in self.levels(remembered=False):
-                greatest = max(greatest, cost)
-                table.append(greatest)
-            self._describing = table or [greatest]
+            levels = self.levels(remembered=False)
+            known = [*islice(levels, 1 + _MAX_FOR_DESCRIBING // self.steps)] or [1]
+            # The last one holds for all that is deeper, if there is none after it.
+            ends = [] if next(levels, None) is None else [_ENOUGH]
+            self._describing = [*accumulate(known, max), *ends]
         return self._describing[min(depth, len(self._describing) - 1)]
 
     def _is_small(self) -> bool:
@@ -78,7 +94,7 @@ class Costs:
             if node.dynamic:
                 return False
             written_out = sum(size.get(target, 0) for target in node.applied())
-            size[node] = _capped(1 + _factor(node) * written_out)
+            size[node] = min(1 + _factor(node) * written_out, _ENOUGH)
         return self._root is None or size[self._root] <= MAX_EVALUATIONS
 
     def levels(
@@ -102,21 +118,18 @@ class Costs:
         """
         if self._root is None:
             return
-        rows = self._rows_remembered if remembered else self._rows(remembered=False)
+        every, inner = self._rows_remembered if remembered else self._rows_repeated
         applied = [self._index[node] for node in (roots or [self._root])]
         children = [beneath.get(node, 0) if beneath else 0 for node in self._index]
         cost = [1 if own is None else own.get(node, 0) for node in self._index]
-        for row in rows:
-            cost[row.node] = _capped(cost[row.node] + row.of_the_same_place(cost))
+        _apply(every, cost, None)
         yield sum([cost[root] for root in applied])
         for level in range(_MAX_LEVELS):
-            deeper = [0] * len(cost) if level else children
-            for row in rows:
-                passed_on = row.of_the_same_place(deeper) + row.of_the_place_above(cost)
-                deeper[row.node] = _capped(deeper[row.node] + passed_on)
-            if deeper == cost and level:
+            above, cost = cost, [0] * len(cost) if level else children
+            # Further down, what has nothing within it costs nothing.
+            _apply(every if level < _LEVELS_OF_LEAVES else inner, cost, above)
+            if cost == above and level:
                 return
-            cost = deeper
             yield sum([cost[root] for root in applied])
             if not any(cost):
                 return
@@ -136,60 +149,68 @@ class Costs:
         """What recursive references refer to."""
         return {target for node in self._inside_first for target in node.recursive}
 
-    @property
-    def size(self) -> int:
-        """How many steps each level takes."""
-        return 1 + len(self._rows_remembered)
+    @functools.cached_property
+    def steps_to_begin(self) -> int:
+        """How many steps of a `Budget` the first levels take."""
+        return (1 + _LEVELS_OF_LEAVES) * self._steps_of(self._rows_repeated[0])
 
     @functools.cached_property
-    def _rows_remembered(self) -> list[_Row]:
-        return self._rows(remembered=True)
+    def steps(self) -> int:
+        """How many steps each level takes after these."""
+        return self._steps_of(self._rows_repeated[1])
 
-    def _rows(self, *, remembered: bool) -> list[_Row]:
+    def _steps_of(self, rows: list[_Row]) -> int:
+        targets = sum(len(here) + len(dynamic) for _, _, here, dynamic, _, _ in rows)
+        targets += sum(len(named) + len(below) for _, _, _, _, named, below in rows)
+        return 1 + len(self._index) // 20 + 2 * len(rows) + targets // 2
+
+    @functools.cached_property
+    def _rows_remembered(self) -> tuple[list[_Row], list[_Row]]:
+        return self._rows(remembered=True) if self.returned_to else self._rows_repeated
+
+    @functools.cached_property
+    def _rows_repeated(self) -> tuple[list[_Row], list[_Row]]:
+        return self._rows(remembered=False)
+
+    def _rows(self, *, remembered: bool) -> tuple[list[_Row], list[_Row]]:
+        """The nodes that others apply within; and the same, as if these others were all."""
         index = self._index
-        return [
-            _Row(
-                number,
-                _factor(node),
-                [index[t] for t in node.here if not (remembered and t in node.recursive)],
-                [index[t] for t in node.dynamic],
-                [index[t] for t in node.named],
-                [index[t] for t in node.below],
+        every: list[_Row] = []
+        for node, number in index.items():
+            if node.here or node.dynamic or node.named or node.below:
+                left_out = set(node.recursive) if remembered else ()
+                here = [index[target] for target in node.here if target not in left_out]
+                dynamic, named, below = (
+                    [index[target] for target in targets]
+                    for targets in (node.dynamic, node.named, node.below)
+                )
+                every.append((number, _factor(node), here, dynamic, named, below))
+        within = {row[0] for row in every}
+        inner: list[_Row] = []
+        for number, factor, *kinds in every:
+            here, dynamic, named, below = (
+                [target for target in targets if target in within] for targets in kinds
             )
-            for node, number in index.items()
-            if node.here or node.dynamic or node.named or node.below
-        ]
+            if here or dynamic or named or below:
+                inner.append((number, factor, here, dynamic, named, below))
+        return every, inner
 
 
-@attrs.frozen
-class _Row:
-    """A node that others apply within, all by their numbers."""
-
-    node: int
-    factor: int
-    here: list[int]
-    dynamic: list[int]
-    named: list[int]
-    below: list[int]
-
-    def of_the_same_place(self, costs: list[int]) -> int:
-        passed_on = 0
-        for target in self.here:
-            passed_on += costs[target]
-        if self.dynamic:
+def _apply(rows: list[_Row], cost: list[int], above: list[int] | None) -> None:
+    """Add to what each node costs at a place what applies within it: there, and from above."""
+    for node, factor, here, dynamic, named, below in rows:
+        total = cost[node]
+        for target in here:
+            total += factor * cost[target]
+        if dynamic:
             # A dynamic reference means one of its candidates at a time.
-            passed_on += max([costs[target] for target in self.dynamic])
-        return self.factor * passed_on
-
-    def of_the_place_above(self, costs: list[int]) -> int:
-        passed_on = max([costs[target] for target in self.named]) if self.named else 0
-        for target in self.below:
-            passed_on += costs[target]
-        return passed_on
-
-
-def _capped(cost: int) -> int:
-    return min(cost, _ENOUGH)
+            total += factor * max([cost[target] for target in dynamic])
+        if above is not None:
+            if named:
+                total += max([above[target] for target in named])
+            for target in below:
+                total += above[target]
+        cost[node] = min(total, _ENOUGH)
 
 
 def _factor(node: Node) -> int:
@@ -213,24 +234,30 @@ def _walk(graph: SchemaGraph) -> tuple[list[Node], bool]:
         if start in state:
             continue
         state[start] = True
-        stack = [(start, start.applied())]
+        stack = [(start, _applied(start))]
         while stack:
             node, targets = stack[-1]
-            for target in targets:
+            for target, here in targets:
                 inside = state.get(target)
                 if inside is None:
                     state[target] = True
-                    stack.append((target, target.applied()))
+                    stack.append((target, _applied(target)))
                     break
                 if inside:
                     found = True
-                    if target in node.here:
+                    if here:
                         node.recursive.append(target)
             else:
                 state[node] = False
                 order.append(node)
                 stack.pop()
     return order, found
+
+
+def _applied(node: Node) -> Iterator[tuple[Node, bool]]:
+    """What applies within a node, and whether to the same value and by a plain reference."""
+    yield from zip(node.here, repeat(True))
+    yield from zip(chain(node.dynamic, node.named, node.below), repeat(False))
 
 
 def _targets_first(nodes: list[Node]) -> list[Node]:
@@ -252,14 +279,21 @@ def _targets_first(nodes: list[Node]) -> list[Node]:
     return list(order)
 
 
-def _reaches_itself(start: Node) -> bool:
-    seen: set[Node] = set()
-    pending = list(start.here)
-    while pending:
-        node = pending.pop()
-        if node is start:
-            return True
-        if node not in seen:
-            seen.add(node)
-            pending += node.here
-    return False
+def _circle(nodes: list[Node]) -> Node | None:
+    """A node that refers back to where it came from on the same value, if there is one."""
+    inside: dict[Node, bool] = {}  # {node: whether we are still in it}
+    for start in nodes:
+        stack = [] if start in inside else [(start, iter(start.here))]
+        while stack:
+            node, targets = stack[-1]
+            inside[node] = True
+            for target in targets:
+                if inside.get(target):
+                    return node
+                if target not in inside:
+                    stack.append((target, iter(target.here)))
+                    break
+            else:
+                inside[node] = False
+                stack.pop()
+    return None

@@ -10,20 +10,31 @@ check nothing.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import jsonschema_rs
 
 from trio_mcp.types._base import is_array, is_object
 
+from ._bounds import private_copy
+from ._budget import MAX_STEPS, Budget
 from ._cost import Costs
 from ._errors import EngineDisagreement, SchemaError, UnsupportedPattern
-from ._graph import SchemaGraph
+from ._graph import SchemaGraph, patterns_of
 from ._paths import path_text, quote
-from ._patterns import guard_patterns, pattern_options, with_translated_patterns
+from ._pattern_cost import spend_on_patterns
+from ._patterns import guard_patterns, pattern_options, translate_patterns
 from ._size import measure
 from ._violation import Violation, describe_value, locate, violation_of
-from ._work import MAX_DESCRIBED, MAX_WORK, Work, compares_items, compares_too_much
+from ._work import (
+    MAX_DESCRIBED,
+    MAX_WORK,
+    Work,
+    compares_items,
+    compares_too_much,
+    steps_of_comparing,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +58,7 @@ class FullEngine:
     """Checks values by the whole of a schema's dialect.
 
     Args:
-      schema: A private copy.
+      schema: A private copy, which is not changed.
       dialect: The dialect it is in.
       trusted: Whether it was written in this process. A peer's patterns get tighter bounds.
       where: What the schema belongs to, for errors.
@@ -64,19 +75,22 @@ class FullEngine:
             raise SchemaError(
                 f"expected object or boolean, got {describe_value(schema)}", where=where
             )
-        _check_valid(schema, dialect, where)
-        graph = SchemaGraph(schema, dialect, where=where)
-        spelled = with_translated_patterns(schema, graph)
-        if spelled is not schema:
-            schema, graph = spelled, SchemaGraph(spelled, dialect, where=where)
-        self._costs = Costs(graph)
+        budget = Budget(where) if trusted else Budget(where, MAX_STEPS)
+        _check_valid(schema, dialect, budget, where)
+        schema = private_copy(schema, where=where)  # patterns are spelled anew in it
+        graph = SchemaGraph(schema, dialect, where=where, budget=budget)
+        nodes = graph.nodes
+        if not trusted:
+            spend_on_patterns(chain.from_iterable(patterns_of(n.schema) for n in nodes), budget)
+        translate_patterns(nodes)
+        self._costs = Costs(graph, budget)
         self._costs.check(where=where)
         self._has_alternatives = graph.has_alternatives
         self._is_recursive = self._costs.is_recursive
-        self._work = None if trusted else Work(self._costs, graph.nodes)
-        self._compares_items = compares_items(graph.nodes)
+        self._work = None if trusted else Work(self._costs, nodes, budget)
+        self._compares_items = compares_items(nodes)
         if not trusted:
-            schema = guard_patterns(schema, graph.nodes, dialect, where)
+            guard_patterns(nodes, dialect, where)
         engine_class = getattr(jsonschema_rs, dialect.engine_class)
         try:
             self._validator: jsonschema_rs.Validator = engine_class(
@@ -141,8 +155,9 @@ class FullEngine:
         return [_misfit(value)]
 
 
-def _check_valid(schema: JsonValue, dialect: Dialect, where: str) -> None:
+def _check_valid(schema: JsonValue, dialect: Dialect, budget: Budget, where: str) -> None:
     """Refuse what the dialect's metaschema refuses."""
+    budget.spend(steps_of_comparing(schema))
     if jsonschema_rs.meta.is_valid(schema):
         return
     reason, path = f"is not valid in dialect {dialect.name}", ""

@@ -12,6 +12,7 @@ Each subschema is a node. An edge says where its target applies: *here*, to the 
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -28,9 +29,18 @@ if TYPE_CHECKING:
 
     from trio_mcp.types._base import JsonObject, JsonValue
 
+    from ._budget import Budget
+
 MAX_SUBSCHEMAS: Final = 10_000
 MAX_PATTERNS: Final = 500
 MAX_PATTERN_LENGTH: Final = 5_000
+# The longest array has fewer items than a number of so many digits.
+_MAX_DIGITS: Final = 9
+
+# Steps of a `Budget` for each subschema, all that is done with it taken together.
+_OF_A_SUBSCHEMA: Final = 150
+# For each name of a subschema and each reference, and for two characters of a URI that is joined.
+_OF_A_REFERENCE: Final = 80
 
 # keyword: the list of `Node` that its subschemas belong to. Keywords of all dialects together: a
 # keyword that this dialect does not know costs nothing, counting it only overstates the work.
@@ -86,16 +96,16 @@ class Node:
     named: list[Node] = attrs.Factory(_no_nodes)
     below: list[Node] = attrs.Factory(_no_nodes)
     dynamic: list[Node] = attrs.Factory(_no_nodes)
-    """What a ``$dynamicRef`` may mean here: one of them, which one is known only at run time."""
+    """What a ``$dynamicRef`` may mean here: one of them, which one is known only at run time.
+
+    All references to one name share a node without a schema, which has what bears the name.
+    """
     unused: list[Node] = attrs.Factory(_no_nodes)
     recursive: list[Node] = attrs.Factory(_no_nodes)
     """Those of ``here`` that lead back to where this node came from."""
 
     def applied(self) -> Iterator[Node]:
-        yield from self.here
-        yield from self.dynamic
-        yield from self.named
-        yield from self.below
+        return chain(self.here, self.dynamic, self.named, self.below)
 
 
 class SchemaGraph:
@@ -105,6 +115,7 @@ class SchemaGraph:
       schema: A private copy, valid in its dialect.
       dialect: The dialect it is in.
       where: What the schema belongs to, for errors.
+      budget: What the work is taken from.
 
     Raises:
       SchemaError: if a reference leads out of the schema or to nothing, an embedded schema has
@@ -112,13 +123,15 @@ class SchemaGraph:
 
     """
 
-    def __init__(self, schema: JsonValue, dialect: Dialect, *, where: str) -> None:
+    def __init__(self, schema: JsonValue, dialect: Dialect, *, where: str, budget: Budget) -> None:
         self._dialect = dialect
         self._where = where
+        self._budget = budget
         self._nodes: dict[int, Node] = {}  # {id of the object: its node}
         self._resources: dict[str, JsonObject] = {}
         self._anchors: dict[tuple[str, str], Node] = {}
         self._dynamic_anchors: dict[str, list[Node]] = {}
+        self._dynamically: dict[str, Node] = {}  # {name: what stands for all that bear it}
         self._unresolved: list[Node] = []
         self._patterns: set[str] = set()
         self.has_alternatives = False
@@ -151,6 +164,7 @@ class SchemaGraph:
     def _register(self, schema: JsonObject, path: Path, base: str) -> Node:
         if len(self._nodes) >= MAX_SUBSCHEMAS:
             raise self._fault(f"has more than {MAX_SUBSCHEMAS} subschemas")
+        self._budget.spend(_OF_A_SUBSCHEMA)
         if path and "$schema" in schema:
             declared = schema["$schema"]
             if not isinstance(declared, str) or declared.removesuffix("#") != self._dialect.uri:
@@ -170,7 +184,8 @@ class SchemaGraph:
         if isinstance(identifier, str) and identifier.startswith("#"):
             anchors.append(identifier[1:])  # how drafts before 2019-09 wrote anchors
         elif isinstance(identifier, str):
-            node.base = urldefrag(_join(node.base, identifier)).url
+            self._budget.spend(_OF_A_REFERENCE + (len(node.base) + len(identifier)) // 2)
+            node.base = urldefrag(urljoin(node.base, identifier)).url
             if node.path and node.base in self._resources:
                 raise self._fault(f"the identifier {quote(identifier)} is used twice", node.path)
         self._resources.setdefault(node.base, schema)
@@ -218,10 +233,7 @@ class SchemaGraph:
         targets.append(child)
 
     def _note_patterns(self, node: Node) -> None:
-        by_name = node.schema.get("patternProperties")
-        own = node.schema.get("pattern")
-        patterns = [*by_name] if is_object(by_name) else []
-        for pattern in [*patterns, own] if isinstance(own, str) else patterns:
+        for pattern in patterns_of(node.schema):
             if len(pattern) > MAX_PATTERN_LENGTH:
                 reason = f"a pattern is longer than {MAX_PATTERN_LENGTH} characters"
                 raise self._fault(reason, node.path)
@@ -239,15 +251,26 @@ class SchemaGraph:
                 if target is not None:
                     node.here.append(target)
                 continue
-            name = "" if keyword == "$recursiveRef" else urldefrag(reference).fragment
-            candidates = [*self._dynamic_anchors.get(name, ())]
-            if target is not None and target not in candidates:
-                candidates.append(target)
-            node.dynamic += candidates
+            # What bears the name may still grow, and is the same for all that refer to it.
+            name = "" if keyword == "$recursiveRef" else unquote(reference.partition("#")[2])
+            if name not in self._dynamically:
+                bearers = self._dynamic_anchors.setdefault(name, [])
+                self._dynamically[name] = Node({}, (), "", dynamic=bearers)
+            node.dynamic.append(self._dynamically[name])
+            if target is not None:
+                node.dynamic.append(target)
+            # The engine looks through the embedded schemas around it.
+            self._budget.spend(len(self._resources) // 4)
 
     def _target(self, reference: str, node: Node, path: Path) -> Node | None:
         """What a reference means; None for a boolean or a metaschema, which need no node."""
-        document, fragment = urldefrag(_join(node.base, reference))
+        self._budget.spend(_OF_A_REFERENCE + 2 * len(reference))
+        if reference.startswith("#"):
+            # urljoin knows the hierarchical schemes only: it would drop a base of `urn:…`.
+            document, fragment = node.base, reference[1:]
+        else:
+            self._budget.spend(len(node.base) // 2)
+            document, fragment = urldefrag(urljoin(node.base, reference))
         resource = self._resources.get(document)
         if resource is None:
             if document in DIALECTS:
@@ -276,7 +299,7 @@ class SchemaGraph:
             if is_object(found) and name in found:
                 steps.append(name)
                 found = found[name]
-            elif is_array(found) and name.isdecimal() and int(name) < len(found):
+            elif is_array(found) and _is_index(name) and int(name) < len(found):
                 steps.append(int(name))
                 found = found[int(name)]
             else:
@@ -289,6 +312,13 @@ class SchemaGraph:
         return self._add(found, (*nearest.path, *steps), nearest.base)
 
 
-def _join(base: str, reference: str) -> str:
-    # urljoin knows the hierarchical schemes only: it would drop the base of `urn:…` before `#…`.
-    return base + reference if reference.startswith("#") else urljoin(base, reference)
+def patterns_of(schema: JsonObject) -> list[str]:
+    """The regular expressions that stand directly in a subschema."""
+    by_name = schema.get("patternProperties")
+    own = schema.get("pattern")
+    patterns = [*by_name] if is_object(by_name) else []
+    return [*patterns, own] if isinstance(own, str) else patterns
+
+
+def _is_index(name: str) -> bool:
+    return name.isdecimal() and len(name) <= _MAX_DIGITS

@@ -14,18 +14,14 @@ import jsonschema_rs
 
 from trio_mcp.types._base import is_object
 
-from ._bounds import private_copy
 from ._errors import UnsupportedPattern
 from ._paths import path_text, quote
-from ._violation import at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trio_mcp.types._base import JsonValue
-
     from ._dialects import Dialect
-    from ._graph import Node, SchemaGraph
+    from ._graph import Node
 
 # Bytes of a compiled pattern; steps.
 _OWN_SIZE: Final = 2 * 1024 * 1024
@@ -61,6 +57,7 @@ def pattern_options(*, trusted: bool) -> jsonschema_rs.FancyRegexOptions:
     )
 
 
+@functools.lru_cache(maxsize=1024)
 def translated(pattern: str) -> str:
     """A pattern as the engine spells it.
 
@@ -110,31 +107,20 @@ def _groups(pattern: str) -> dict[str, int]:
     return numbers
 
 
-def with_translated_patterns(schema: JsonValue, graph: SchemaGraph) -> JsonValue:
-    """Spell the patterns of a schema as the engine does.
-
-    Returns:
-      The schema itself, if nothing has to change, or a copy.
-
-    """
-    changed = None
-    for node in graph.nodes:
+def translate_patterns(nodes: list[Node]) -> None:
+    """Spell the patterns of a schema as the engine does, in place."""
+    for node in nodes:
         pattern = node.schema.get("pattern")
-        by_name = node.schema.get("patternProperties")
-        names = {name: translated(name) for name in by_name} if is_object(by_name) else {}
-        if isinstance(pattern, str) and translated(pattern) != pattern:
-            changed = private_copy(schema) if changed is None else changed
-            at(changed, node.path)["pattern"] = translated(pattern)
-        if any(name != new for name, new in names.items()):
-            changed = private_copy(schema) if changed is None else changed
+        if isinstance(pattern, str):
+            node.schema["pattern"] = translated(pattern)
+        members = node.schema.get("patternProperties")
+        if is_object(members):
+            names = [translated(name) for name in members]
             # In place: what refers to the members goes on to find them.
-            members = at(changed, (*node.path, "patternProperties"))
-            moved = [(new, members.pop(name)) for name, new in names.items()]
-            if len({new for new, _ in moved}) == len(moved):
+            if names != [*members] and len({*names}) == len(names):
+                moved = [*zip(names, members.values(), strict=True)]
+                members.clear()
                 members.update(moved)
-            else:
-                members.update(zip(names, (member for _, member in moved), strict=True))
-    return schema if changed is None else changed
 
 
 @functools.lru_cache(maxsize=1024)
@@ -156,19 +142,15 @@ def _compiles(
     return True
 
 
-def guard_patterns(
-    schema: JsonValue, nodes: list[Node], dialect: Dialect, where: str
-) -> JsonValue:
+def guard_patterns(nodes: list[Node], dialect: Dialect, where: str) -> None:
     """Keep a peer's backtracking patterns away from long strings.
 
-    Returns:
-      The schema itself, or a copy in which such patterns stand behind a check of the length.
+    In place: such patterns then stand behind a check of the length.
 
     Raises:
       UnsupportedPattern: if one cannot be used.
 
     """
-    guarded: JsonValue = None
     for node in nodes:
         by_name = node.schema.get("patternProperties")
         for name in by_name if is_object(by_name) else ():
@@ -180,16 +162,12 @@ def guard_patterns(
         has_if = dialect.name not in ("draft-04", "draft-06")
         if not has_if or not _compiles(pattern, pattern_options(trusted=False)):
             raise _unusable(pattern, node, "pattern", where)
-        if guarded is None:
-            guarded = private_copy(schema)
-        place = at(guarded, node.path)
-        del place["pattern"]
+        del node.schema["pattern"]
         short = {"maxLength": MAX_BACKTRACKED_LENGTH}
-        place["allOf"] = [
-            *place.get("allOf", ()),
+        node.schema["allOf"] = [
+            *node.schema.get("allOf", ()),
             {"if": short, "then": {"pattern": pattern}, "else": short},
         ]
-    return schema if guarded is None else guarded
 
 
 def _unusable(pattern: str, node: Node, keyword: str, where: str) -> UnsupportedPattern:

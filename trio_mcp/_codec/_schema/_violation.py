@@ -148,13 +148,6 @@ def _places(
         yield from _places(value[""], steps, [*before, ""])
 
 
-def at(value: JsonValue, path: Sequence[str | int]) -> JsonValue:
-    """The part of a value that a path leads to."""
-    for step in path:
-        value = value[step]
-    return value
-
-
 def _telling(error: ValidationError) -> ValidationError:
     """Of alternatives that failed, the fault in the only one that can have been meant.
 

@@ -41,7 +41,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     "character",
     "short",  # characters of texts that a backtracking pattern may see
     "square",  # of the lengths of these
-    "compared",  # all that is in an array
+    "compared",  # all that is in an array, and some of the characters there
     "within",  # a place, once for each place around it and for itself
 )
 
@@ -69,6 +69,8 @@ _LITERALS: Final = ("enum", "const")
 _PLAIN: Final = 2**63
 _LOW, _HIGH = 1e-6, 1e15
 _OF_A_FRACTION: Final = 2_000
+# Of each thing in an array whose items have to differ.
+OF_COMPARING: Final = 50
 
 
 @attrs.define
@@ -173,7 +175,7 @@ def _of_containers(schema: JsonObject) -> Iterator[tuple[Kind, int]]:
             yield "container", 4 * len(names)
     if schema.get("uniqueItems"):
         # Few items are compared with each other, many by their hashes.
-        yield "compared", 50
+        yield "compared", OF_COMPARING
 
 
 def _of_patterns(patterns: list[JsonValue]) -> Iterator[tuple[Kind, int]]:
@@ -238,5 +240,5 @@ def most_of(weights: Mapping[Kind, int]) -> tuple[float, float]:
     pair = float(weights.get("square", 0))
     if "compared" in weights:
         # Numbers without a hash are compared each with each.
-        pair += _OF_A_FRACTION / 5 / 5 / 2
+        pair += weights["compared"] / OF_COMPARING * _OF_A_FRACTION / 5 / 5 / 2
     return each, pair

@@ -16,15 +16,26 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Final
 
 from trio_mcp._codec._json import length_of
+from trio_mcp.types._base import is_array, is_object
 
 from ._patterns import MAX_BACKTRACKED_LENGTH
-from ._weights import KINDS, Kind, most_of, weights_of, weights_of_unusual
+from ._weights import (
+    KINDS,
+    OF_COMPARING,
+    Kind,
+    is_unusual,
+    most_of,
+    weight_of_number,
+    weights_of,
+    weights_of_unusual,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from trio_mcp.types._base import JsonValue
 
+    from ._budget import Budget
     from ._cost import Costs
     from ._graph import Node
 
@@ -35,23 +46,29 @@ _FREE_PER_PLACE: Final = 15
 MAX_DESCRIBED: Final = MAX_WORK // 2
 # Of our own schemas only this is bounded: some 900 numbers of more than 63 bits, that all differ.
 _MAX_COMPARING: Final = 50_000_000
-# Steps that working out the weights by level may take, once for each schema: some 0.2 s.
-_MAX_STEPS: Final = 400_000
+# What a metaschema wants to hold items that differ, or objects with such lists.
+_DIFFERING: Final = frozenset({"required", "type", "enum"})
+_DIFFERING_LISTS: Final = frozenset({"dependentRequired", "dependencies"})
 
-# Of subschemas, up to which it is worked out what a recursive schema that doubles costs at most.
-_MAX_RETURNING: Final = 200
-
+# Characters that are compared as fast as an item is looked at, twice over.
+_AN_ITEM: Final = 500
+# Evaluations in a step of a `Budget`, for those that take the longest.
+_EVALUATIONS_IN_A_STEP: Final = 16
+# Steps of a `Budget` for working out the weights of a subschema.
+_OF_WEIGHTS: Final = 60
 _MAX_DEPTH: Final = 130  # of a value; nothing deeper comes from the codec
 
 
 _members: Final = methodcaller("values")
 
 
-def _by_level(costs: Costs, own: Mapping[Node, int], beneath: Mapping[Node, int]) -> Iterator[int]:
+def _by_level(
+    costs: Costs, own: Mapping[Node, int], beneath: Mapping[Node, int], *, ends_known: bool
+) -> Iterator[int]:
     """What one place costs at most, level by level."""
     repeated = costs.levels(remembered=False, own=own, beneath=beneath)
     recursive = costs.returned_to
-    if not recursive or costs.size > _MAX_RETURNING:
+    if not recursive or not ends_known:
         yield from repeated
         return
     # What recursive references lead to may apply again and again; or rather, since the engine
@@ -72,19 +89,31 @@ def _by_level(costs: Costs, own: Mapping[Node, int], beneath: Mapping[Node, int]
 
 
 class _Table:
-    """Weights of one kind by the depth of a place, at most so deep."""
+    """Weights of one kind by the depth of a place, at most so deep.
 
-    def __init__(self, levels: Iterator[int], deepest: int) -> None:
+    Args:
+      levels: The weights, level by level.
+      deepest: The last level to ask for.
+      adds_up: Whether a place bears the weights of all the levels above it, too.
+
+    """
+
+    def __init__(self, levels: Iterator[int], deepest: int, *, adds_up: bool = False) -> None:
         self._known = [*islice(levels, deepest + 1)] or [0]
         self.is_whole = next(levels, None) is None
+        # The last one holds for all that is deeper.
+        self._added = self._known[-1] if adds_up else 0
+        if adds_up:
+            self._known = [*accumulate(self._known)]
 
     def at(self, depth: int) -> int:
-        # The last one holds for all that is deeper.
-        return self._known[min(depth, len(self._known) - 1)]
+        if depth < len(self._known):
+            return self._known[depth]
+        return self._known[-1] + self._added * (depth + 1 - len(self._known))
 
     @property
     def greatest(self) -> int:
-        return max(self._known)
+        return max(*self._known, self.at(_MAX_DEPTH))
 
     @property
     def of_all_levels(self) -> int:
@@ -92,9 +121,18 @@ class _Table:
 
 
 class Work:
-    """Bounds the work of checking values against one peer's schema."""
+    """Bounds the work of checking values against one peer's schema.
 
-    def __init__(self, costs: Costs, nodes: list[Node]) -> None:
+    Args:
+      costs: What its subschemas cost.
+      nodes: These subschemas.
+      budget: What the work of finding out is taken from. Where it is too little for all levels,
+        values that are deeper are refused, not the schema.
+
+    """
+
+    def __init__(self, costs: Costs, nodes: list[Node], budget: Budget) -> None:
+        budget.spend(_OF_WEIGHTS * len(nodes))
         weights = {
             node: weights_of(node.schema, is_recursive=costs.is_recursive) for node in nodes
         }
@@ -106,13 +144,14 @@ class Work:
             }
             if own or beneath:
                 parts[kind] = own, beneath
-        self._max_depth = min(_MAX_STEPS // (costs.size * max(1, len(parts))), _MAX_DEPTH)
+        for_level = costs.steps * max(1, len(parts))
+        budget.spend(costs.steps_to_begin * len(parts))
+        ends_known = 3 * _MAX_DEPTH * for_level < budget.left
+        self._max_depth = int(min(budget.left // for_level, _MAX_DEPTH))
         self._tables: dict[Kind, _Table] = {}
         for kind, (own, beneath) in parts.items():
-            levels = _by_level(costs, own, beneath)
-            if kind == "within":
-                levels = accumulate(levels)
-            self._tables[kind] = _Table(levels, self._max_depth)
+            levels = _by_level(costs, own, beneath, ends_known=ends_known)
+            self._tables[kind] = _Table(levels, self._max_depth, adds_up=kind == "within")
         self._is_known = all(table.is_whole for table in self._tables.values())
         self._counts_names = any(
             "propertyNames" in node.schema or "patternProperties" in node.schema for node in nodes
@@ -145,6 +184,7 @@ class Work:
         numbers: list[int] = []
         compared: list[tuple[int, int | None]] = []
         sizes: list[int] = []
+        texts: list[int] = []  # how many characters
         level, names = _Level([value]), list[str]()
         while level.values and len(sizes) < _MAX_DEPTH:
             depth = len(sizes)
@@ -162,12 +202,15 @@ class Work:
             if "compared" in self._tables:
                 numbers += unusual
                 compared.append((self._tables["compared"].at(depth), level.compared()))
+                texts.append(sum(level.lengths()) + sum(map(len, level.names())))
             sizes.append(len(level.values))
             names = level.names() if self._counts_names else []
             level = following
         for depth, (weight, within) in enumerate(compared):
-            work += weight * (sum(sizes[depth + 1 :]) if within is None else within)
-        return work + _comparing(numbers) - _FREE_PER_PLACE * sum(sizes)
+            beneath = sum(sizes[depth + 1 :]) + sum(texts[depth + 1 :]) // _AN_ITEM
+            work += weight * (beneath if within is None else within)
+        times = sum(weight for weight, _ in compared) // OF_COMPARING
+        return work + times * _comparing(numbers) - _FREE_PER_PLACE * sum(sizes)
 
     def _counted(self, level: _Level, names: list[str]) -> dict[Kind, int]:
         counted: dict[Kind, int] = {
@@ -216,9 +259,12 @@ class _Level:
         return [len(v) for v in self.values if isinstance(v, str)] if self.classes[str] else []
 
     def compared(self) -> int | None:
-        """How many values there are in the arrays; None: there are others in these."""
+        """How much there is in the arrays to compare; None: there are others in these."""
         items = Counter(map(type, chain.from_iterable(self.arrays)))
-        return None if items[dict] or items[list] else sum(items.values())
+        if items[dict] or items[list]:
+            return None
+        texts = chain.from_iterable(self.arrays) if items[str] else ()
+        return sum(items.values()) + sum(len(v) for v in texts if isinstance(v, str)) // _AN_ITEM
 
 
 def compares_items(nodes: list[Node]) -> bool:
@@ -239,6 +285,43 @@ def compares_too_much(value: JsonValue) -> bool:
         if not level.values:
             break
     return _comparing(numbers) > _MAX_COMPARING
+
+
+def steps_of_comparing(schema: JsonValue) -> int:
+    """What a metaschema takes at most to see whether the items of a schema's arrays differ.
+
+    Returns:
+      Steps of a `Budget`.
+
+    """
+    compared: list[JsonValue] = []
+    pending: list[JsonValue] = [schema]
+    while pending:
+        value = pending.pop()
+        if is_object(value):
+            pending += value.values()
+            compared += [value[name] for name in _DIFFERING & value.keys()]
+            for keyword in _DIFFERING_LISTS & value.keys():
+                lists = value[keyword]
+                compared += lists.values() if is_object(lists) else ()
+        elif is_array(value):
+            pending += value
+    return sum(_comparing(_long_integers(items)) for items in compared) // _EVALUATIONS_IN_A_STEP
+
+
+def _long_integers(items: JsonValue) -> list[int]:
+    """The weights of the integers in some items, however deep, that no machine word holds."""
+    found: list[int] = []
+    pending = [items]
+    while pending:
+        value = pending.pop()
+        if is_object(value):
+            pending += value.values()
+        elif is_array(value):
+            pending += value
+        elif value.__class__ is int and is_unusual(value):
+            found.append(weight_of_number(value))
+    return found
 
 
 def _comparing(numbers: list[int]) -> int:
