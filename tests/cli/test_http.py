@@ -311,6 +311,17 @@ def test_a_variable_that_is_no_address_is_one_line(
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("transport", ["streamable-http", "sse", "websocket"])
+def test_a_server_that_anybody_may_call_is_warned_of_once(
+    transport: str, cli_process: Any, shop: Path
+) -> None:
+    done = cli_process("run", shop, "-t", transport, "--host", "nosuch.invalid")
+    assert done.status == 1
+    warning, error = done.err.splitlines()
+    assert "can be reached from elsewhere" in warning
+    assert error.startswith("trio-mcp: cannot listen on nosuch.invalid:8000: ")
+
+
 LOWLEVEL = "from trio_mcp.server import Server\nmcp = Server('low')"
 
 
