@@ -17,7 +17,8 @@ ROOT = Path(trio_mcp.__file__).parent
 
 # Each may import from itself and from what stands before it; those in one row are strangers.
 LAYERS = [
-    {"_version", "_exports", "_checks", "_deprecation"},
+    {"_version", "_late_hints", "_checks", "_deprecation"},
+    {"_exports"},
     {"_variables"},
     {"types"},
     {"errors"},

@@ -15,6 +15,8 @@ from importlib import import_module
 from types import FunctionType
 from typing import TYPE_CHECKING
 
+from ._late_hints import defer_hints
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -41,8 +43,10 @@ def lazy_exports(
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
         module, _, own_name = home.partition(":")
         value: object = getattr(import_module(module, package), own_name or name)
-        if isinstance(value, type | FunctionType) and "._" in value.__module__:
-            value.__module__ = package
+        if isinstance(value, type | FunctionType):
+            defer_hints(value)
+            if "._" in value.__module__:
+                value.__module__ = package
         setattr(sys.modules[package], name, value)
         return value
 

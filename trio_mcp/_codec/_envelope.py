@@ -30,6 +30,7 @@ from trio_mcp.types import (
     PARSE_ERROR,
     ErrorData,
     JSONRPCError,
+    JSONRPCMessage,
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
@@ -37,7 +38,7 @@ from trio_mcp.types import (
 
 if TYPE_CHECKING:
     from trio_mcp._codec._lines import TooLong
-    from trio_mcp.types import JSONRPCMessage, RequestId
+    from trio_mcp.types import RequestId
     from trio_mcp.types._base import JsonObject, JsonValue
 
 
@@ -72,7 +73,7 @@ class Batch:
     messages: tuple[JSONRPCMessage | Malformed, ...]
 
 
-Frame: TypeAlias = "JSONRPCMessage | Batch | Malformed"
+Frame: TypeAlias = JSONRPCMessage | Batch | Malformed
 """What one line, HTTP body or WebSocket message may hold."""
 
 

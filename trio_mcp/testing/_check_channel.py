@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import trio
 import trio.testing
 
 from trio_mcp._codec import Malformed
+from trio_mcp._rpc._channel import Channel
 from trio_mcp.testing._promise import in_nursery, must_checkpoint, must_raise, promise
 from trio_mcp.types import (
     ErrorData,
@@ -18,16 +21,12 @@ from trio_mcp.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from contextlib import AbstractAsyncContextManager
-
     from trio_mcp._codec import Frame
-    from trio_mcp._rpc._channel import Channel
     from trio_mcp.types import JSONRPCMessage
 
-ChannelPair: TypeAlias = "tuple[Channel, Channel]"
-OpenPair: TypeAlias = "Callable[[], AbstractAsyncContextManager[ChannelPair]]"
-SendMalformed: TypeAlias = "Callable[[Channel], Awaitable[None]]"
+ChannelPair: TypeAlias = tuple[Channel, Channel]
+OpenPair: TypeAlias = Callable[[], AbstractAsyncContextManager[ChannelPair]]
+SendMalformed: TypeAlias = Callable[[Channel], Awaitable[None]]
 
 VARIED: Final[list[JSONRPCMessage]] = [
     JSONRPCRequest(id=1, method="a"),

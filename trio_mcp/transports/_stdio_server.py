@@ -29,8 +29,8 @@ class SupportsFileno(Protocol):
     def fileno(self) -> int: ...
 
 
-StdioInput: TypeAlias = "SupportsFileno | io.BufferedIOBase | trio.abc.ReceiveStream"
-StdioOutput: TypeAlias = "SupportsFileno | io.BufferedIOBase | trio.abc.SendStream"
+StdioInput: TypeAlias = SupportsFileno | io.BufferedIOBase | trio.abc.ReceiveStream
+StdioOutput: TypeAlias = SupportsFileno | io.BufferedIOBase | trio.abc.SendStream
 
 
 @asynccontextmanager

@@ -23,6 +23,8 @@ from typing import (
 
 import attrs
 
+from trio_mcp._late_hints import defer_class_hints
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -143,6 +145,7 @@ def _make(cls: Any, since: str | None) -> Any:
         weakref_slot=False,
     )
     made.wire_since = since
+    defer_class_hints(made)
     if made.__module__.startswith(_PACKAGE + "."):
         # What users import, pickle writes and tracebacks show.
         made.__module__ = _PACKAGE

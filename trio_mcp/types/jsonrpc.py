@@ -6,6 +6,8 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, dataclass_transform
 
 import attrs
 
+from trio_mcp._late_hints import defer_class_hints
+
 from ._constants import (
     CONNECTION_CLOSED,
     HEADER_MISMATCH,
@@ -76,6 +78,7 @@ def _message(cls: _T) -> _T:
     made: Any = attrs.frozen(kw_only=True, eq=False, repr=False)(cls)
     # One of each for all: to make its own takes half the time of a class.
     made.__eq__, made.__hash__, made.__repr__ = _equal, _hash, _show
+    defer_class_hints(made)
     made.__module__ = _PACKAGE
     return made  # type: ignore[no-any-return]  # attrs cannot type a class made of a slotted one
 
