@@ -90,6 +90,22 @@ assert "trio_mcp.types._icons" in sys.modules
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
+def test_what_resolves_them_changes_nothing_on_the_wire():
+    program = """
+import attrs
+from trio_mcp import types
+from trio_mcp._codec._shapes import _shape_in
+found = [getattr(types, name) for name in types.__all__]
+wire = [each for each in found if isinstance(each, type) and hasattr(each, "wire_since")]
+read = lambda: [repr(_shape_in(each, field)) for each in wire for field in attrs.fields(each)]
+before = read()
+for each in wire:
+    attrs.resolve_types(each)
+assert len(before) > 500 and read() == before
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
 def test_they_are_what_they_say():
     hints = typing.get_type_hints(types.Tool)
     assert hints["icons"] == list[types.Icon] | None

@@ -24,12 +24,18 @@ _loaded: Final[set[str]] = set()
 
 
 class LateHints(dict[str, Any]):
-    """Annotations that call a function before they are looked into for the first time."""
+    """Annotations that call a function before they are looked into for the first time.
 
-    __slots__ = ("_prepare",)
+    Attributes:
+      written: What they were in the source.
+
+    """
+
+    __slots__ = ("_prepare", "written")
 
     def __init__(self, hints: dict[str, Any], prepare: Callable[[LateHints], None]) -> None:
         super().__init__(hints)
+        self.written = hints
         self._prepare: Callable[[LateHints], None] | None = prepare
 
     def _ready(self) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import attrs
 
+from trio_mcp._late_hints import LateHints
 from trio_mcp.types import _literals
 
 __all__ = ["Choice", "Field", "Items", "Members", "Named", "Plain", "Shape", "Words"]
@@ -145,11 +146,15 @@ def camel(name: str) -> str:
 
 def _shape_in(cls: type, attribute: attrs.Attribute[Any]) -> tuple[Shape, bool]:
     """Read an annotation: its shape, and whether None is a value."""
+    # Inherited fields are evaluated where they were written.
+    owner = next((each for each in cls.__mro__ if _declares(each, attribute.name)), cls)
     annotation: Any = attribute.type
+    hints = vars(owner).get("__annotations__")
+    if isinstance(hints, LateHints):
+        # `attrs.resolve_types` may have changed the attribute: unions have no name then.
+        annotation = hints.written.get(attribute.name, annotation)
     if not isinstance(annotation, str):
         return _nullable_shape(annotation)
-    # Inherited fields are evaluated where they were written.
-    owner = next(each for each in cls.__mro__ if _declares(each, attribute.name))
     if owner.__module__ == "trio_mcp.types":
         return _shape_of_ours(annotation)
     return _nullable_shape(_evaluated(annotation, owner.__module__))
