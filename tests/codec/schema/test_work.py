@@ -71,6 +71,10 @@ TOO_MUCH: dict[str, tuple[Any, Any]] = {
     "long texts in objects that differ": ({"allOf": [{"uniqueItems": True}] * 300}, [{"a": "a" * 400_000, "b": n} for n in range(14)]),
     "long names that differ": ({"allOf": [{"uniqueItems": True}] * 300}, [{"a" * 400_000: n} for n in range(14)]),
     "numbers that differ, many times": ({"allOf": [{"uniqueItems": True}] * 20}, [10**30 + n for n in range(300)]),
+    "a long literal": ({"$defs": {"a": {"const": "a" * MIB}}, "not": {"anyOf": [{"$ref": "#/$defs/a"}] * 3_000}}, "a" * (MIB - 1) + "b"),
+    "a long name": ({"$defs": {"a": {"properties": {"a" * MIB: {}}}}, "allOf": [{"$ref": "#/$defs/a"}] * 3_000}, {"a" * (MIB - 1) + "b": 1}),
+    "a long text among literals": ({"$defs": {"a": {"enum": [f"{n}" for n in range(20)]}}, "not": {"anyOf": [{"$ref": "#/$defs/a"}] * 3_000}}, "a" * MIB),
+    "a long name among many": ({"$defs": {"a": {"properties": {f"{n}": {} for n in range(20)}}}, "allOf": [{"$ref": "#/$defs/a"}] * 3_000}, {"a" * MIB: 1}),
     "an ambiguous pattern": ({"items": {"not": {"pattern": AMBIGUOUS}}}, ["abbab" * 100_000]),
     "patterns": ({"items": {"allOf": [{"not": {"pattern": f"{n}[ab]*c"}} for n in range(400)]}}, ["ab" * 250_000]),
     "patterns for names": ({"patternProperties": {AMBIGUOUS: {}}}, {"abbab" * 100_000: 1}),
@@ -193,6 +197,10 @@ HONEST: dict[str, tuple[Any, Callable[[], Any]]] = {
         lambda: filled({"country": "C17"}),
     ),
     "texts that differ": ({"uniqueItems": True, "items": {"type": "string"}}, lambda: [f"item {n}" for n in range(80_000)]),
+    "a big text in one of many kinds": (
+        {"anyOf": [{"properties": {**{f"c{n}": {"type": "string"} for n in range(30)}, "kind": {"enum": [f"{kind}{n}" for n in range(20)]}}} for kind in range(40)]},
+        lambda: {"c0": "ab" * (MIB // 2), "kind": "397"},
+    ),
     "big integers": ({"items": {"type": "integer", "minimum": 0}}, lambda: [2**64 + n for n in range(40_000)]),
 }  # fmt: skip
 
@@ -239,6 +247,15 @@ def test_dynamic_references_cost_more_the_deeper_they_apply() -> None:
     added = [table.at(depth + 1) - table.at(depth) for depth in range(3, 120)]
     assert {*added} == {50}
     assert table.greatest >= table.at(120)
+
+
+@pytest.mark.parametrize("long", [[1, ["a" * MIB]], [{"a" * MIB: 1}]], ids=["text", "name"])
+def test_a_long_literal_counts_for_its_length(long: Any) -> None:
+    many = {"$defs": {"a": {"enum": long}}, "not": {"anyOf": [{"$ref": "#/$defs/a"}] * 3_000}}
+    violation = compile_validator(many, trusted=False).check(["a" * MIB])
+    assert violation is not None
+    assert violation.expected == "a value whose check is bounded in time"
+    assert compile_validator({"not": {"enum": long}}, trusted=False).check(["a" * 9]) is None
 
 
 def test_what_took_long_is_not_done_again_to_describe_a_fault() -> None:

@@ -15,7 +15,7 @@ from trio_mcp.types._base import is_array, is_object
 from ._pattern_cost import pattern_cost
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trio_mcp.types._base import JsonObject, JsonValue
 
@@ -29,6 +29,7 @@ Kind = Literal[
     "character",
     "short",
     "square",
+    "hashed",
     "compared",
     "within",
 ]
@@ -41,6 +42,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     "character",
     "short",  # characters of texts that a backtracking pattern may see
     "square",  # of the lengths of these
+    "hashed",  # so many characters of texts and names as are hashed in the time of an evaluation
     "compared",  # all that is in an array, and some of the characters there
     "within",  # a place, once for each place around it and for itself
 )
@@ -69,6 +71,11 @@ _LITERALS: Final = ("enum", "const")
 _PLAIN: Final = 2**63
 _LOW, _HIGH = 1e-6, 1e15
 _OF_A_FRACTION: Final = 2_000
+# Characters of a text that are compared with another one, or hashed, in the time of an evaluation.
+_COMPARED_AT_ONCE: Final = 50
+HASHED_AT_ONCE: Final = 40
+# Among more texts than so many the one that a value is is found by its hash.
+_FEW_TEXTS: Final = 8
 # Of each thing in an array whose items have to differ.
 OF_COMPARING: Final = 50
 
@@ -103,7 +110,15 @@ def weights_of(schema: JsonObject, *, is_recursive: bool) -> Weights:
     beneath: dict[Kind, int] = dict(_of_patterns(2 * patterns))
     if place:
         beneath["place"] = place
+    names = schema.get("properties")
+    if is_object(names) and (len(names) > _FEW_TEXTS or _are_long(names)):
+        beneath["hashed"] = 1
     return Weights(here, beneath)
+
+
+def _are_long(texts: Iterable[str]) -> bool:
+    """Whether it takes long to compare some texts with others of the same length."""
+    return max(map(len, texts), default=0) > _COMPARED_AT_ONCE
 
 
 def _of_references(schema: JsonObject, *, is_recursive: bool) -> Iterator[tuple[Kind, int]]:
@@ -123,29 +138,35 @@ def _of_literals(schema: JsonObject) -> Iterator[tuple[Kind, int]]:
             continue
         value = schema[keyword]
         options = value if is_array(value) and keyword == "enum" else [value]
-        if all(isinstance(option, str) for option in options):
-            yield "place", 4  # by their hashes
+        size, numbers, characters = _size(options)
+        texts = [option for option in options if isinstance(option, str)]
+        if len(texts) > _FEW_TEXTS or _are_long(texts):
+            yield "hashed", 1
+        if len(texts) == len(options):
+            yield "place", 4
             continue
-        size, numbers = _size(options)
-        yield "place", size
+        yield "place", size + (characters - sum(map(len, texts))) // _COMPARED_AT_ONCE
         if numbers:
             whole = all(option.__class__ is int and not is_unusual(option) for option in options)
             yield "plain", 250 * numbers if not whole else 4
             yield "number", numbers
 
 
-def _size(value: JsonValue) -> tuple[int, int]:
-    """How many values there are in literals, and how many of them are numbers."""
-    size, numbers, pending = 0, 0, [value]
+def _size(value: JsonValue) -> tuple[int, int, int]:
+    """How many values there are in literals, how many are numbers, and how many characters."""
+    size, numbers, characters, pending = 0, 0, 0, [value]
     while pending:
         literal = pending.pop()
         size += 1
         numbers += isinstance(literal, (int, float))
-        if is_object(literal):
+        if isinstance(literal, str):
+            characters += len(literal)
+        elif is_object(literal):
+            characters += sum(map(len, literal))
             pending += literal.values()
         elif is_array(literal):
             pending += literal
-    return size, numbers
+    return size, numbers, characters
 
 
 def _of_limits(schema: JsonObject) -> Iterator[tuple[Kind, int]]:
@@ -224,6 +245,7 @@ _FOR_EACH_BYTE: Final[dict[Kind, float]] = {
     "text": 1 / 2,
     "character": 1,
     "short": 1,
+    "hashed": 1 / HASHED_AT_ONCE,
     "compared": 1 / 2,
     "within": 1 / 2,
 }

@@ -20,6 +20,7 @@ from trio_mcp.types._base import is_array, is_object
 
 from ._patterns import MAX_BACKTRACKED_LENGTH
 from ._weights import (
+    HASHED_AT_ONCE,
     KINDS,
     OF_COMPARING,
     Kind,
@@ -185,7 +186,7 @@ class Work:
         compared: list[tuple[int, int | None]] = []
         sizes: list[int] = []
         texts: list[int] = []  # how many characters
-        level, names = _Level([value]), list[str]()
+        level, names, hashed = _Level([value]), list[str](), 0
         while level.values and len(sizes) < _MAX_DEPTH:
             depth = len(sizes)
             if depth > self._max_depth and not self._is_known:
@@ -193,6 +194,9 @@ class Work:
             unusual = weights_of_unusual(level.values) if level.has_numbers else []
             counted = self._counted(level, names)
             counted["number"] = sum(unusual)
+            if "hashed" in self._tables:
+                counted["hashed"] = (sum(level.lengths()) + hashed) // HASHED_AT_ONCE
+                hashed = sum(map(len, level.names()))  # these belong to what is in the objects
             following = _Level(level.children())
             work += sum(
                 counted[kind] * table.at(depth)
