@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+from trio_mcp._rpc._late_signals import take_signals_as_ever
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
@@ -40,6 +42,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz-seconds", type=float, help="how long each test in tests/fuzz searches"
     )
+
+
+@pytest.fixture(autouse=True)
+def signals_as_ever() -> Iterator[None]:
+    """Let a program that a test has ended by a signal leave nothing to the next test."""
+    yield
+    take_signals_as_ever()
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ import trio.testing
 from trio_mcp import MCPServer
 from trio_mcp._rpc import _interrupt
 from trio_mcp._rpc._interrupt import Ended, run_until_interrupt, run_until_signal
+from trio_mcp._rpc._late_signals import take_signals_as_ever
 from trio_mcp._rpc._peer import Peer, open_peer
 from trio_mcp.transports import open_memory_channel_pair
 
@@ -355,8 +356,8 @@ def test_the_rest_of_the_process_is_left_alone():
     """No thread of ours sends a signal when all is over."""
     program = (
         "import os, signal, time\n"
-        "from trio_mcp._rpc import _interrupt\n"
-        "_interrupt.BUSY_TIMEOUT = 0.1\n"
+        "from trio_mcp._rpc import _interrupt, _late_signals\n"
+        "_interrupt.BUSY_TIMEOUT, _late_signals.LATE_SECONDS = 0.1, 0\n"
         "async def finish():\n"
         "    import trio\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
@@ -366,3 +367,72 @@ def test_the_rest_of_the_process_is_left_alone():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+TWICE = """
+import atexit, os, signal, sys
+import trio
+from trio_mcp._rpc import _late_signals
+from trio_mcp._rpc._interrupt import run_until_interrupt
+
+LATE_SECONDS = None
+if LATE_SECONDS is not None:
+    _late_signals.LATE_SECONDS = LATE_SECONDS
+number = signal.NUMBER
+
+def again(when):
+    os.kill(os.getpid(), number)
+    print(when, flush=True)
+
+class AtTheVeryEnd:
+    def __init__(self):
+        self.kill, self.pid, self.write = os.kill, os.getpid(), os.write
+
+    def __del__(self):
+        self.kill(self.pid, number)
+        self.write(1, b"collected")
+
+async def serve():
+    os.kill(os.getpid(), number)
+    await trio.sleep_forever()
+
+sys.kept = AtTheVeryEnd()
+atexit.register(again, "at exit")
+assert run_until_interrupt(serve, signals=(signal.SIGINT, signal.SIGTERM))
+again("on the way out")
+"""
+
+
+@posix
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_a_second_signal_makes_no_failure_of_a_program_that_ends(number):
+    program = TWICE.replace("NUMBER", number)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "on the way out\nat exit\ncollected"
+
+
+@posix
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_one_that_comes_later_ends_a_program_that_goes_on(number):
+    program = TWICE.replace("NUMBER", number).replace("LATE_SECONDS = None", "LATE_SECONDS = 0")
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -signal.Signals[number]
+    assert "on the way out" not in done.stdout
+    assert ("KeyboardInterrupt" in done.stderr) == (number == "SIGINT")
+
+
+@posix
+def test_a_program_that_serves_again_is_ended_by_a_signal_again():
+    async def serve():
+        interrupt()
+        await trio.sleep_forever()
+
+    for _ in range(2):
+        assert run_until_interrupt(serve)
+    take_signals_as_ever()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 import attrs
 import trio
 
+from ._late_signals import take_late_signals, take_signals_as_ever
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
     from types import FrameType
@@ -39,7 +41,7 @@ def run_until_interrupt(
     signals: Iterable[signal.Signals] = (signal.SIGINT,),
     stop: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Run Trio until a function returns, or until Ctrl-C, which cancels it.
+    """Run Trio for a whole program: until a function returns, or until Ctrl-C, which cancels it.
 
     Args:
       fn: The function.
@@ -52,7 +54,8 @@ def run_until_interrupt(
 
     """
     try:
-        return run_until_signal(fn, *args, signals=signals, stop=stop).number is not None
+        ended = run_until_signal(fn, *args, signals=signals, stop=stop, ends_program=True)
+        return ended.number is not None
     except KeyboardInterrupt:
         return True  # it came when all was over
 
@@ -71,6 +74,7 @@ def run_until_signal(
     signals: Iterable[signal.Signals] = (signal.SIGINT,),
     on_signal: Callable[[int], object] = lambda _: None,
     stop: Callable[[], bool] = lambda: False,
+    ends_program: bool = False,
 ) -> Ended[T]:
     """Run Trio until a function returns, or until a signal stops or cancels it.
 
@@ -86,14 +90,20 @@ def run_until_signal(
       stop: Called in Trio when the first one comes, to have the function end by itself in good
           order and in bounded time; returns whether it will. If not, and at the next signal,
           the function is cancelled.
+      ends_program: Whether the function is all that the program does: a signal that has ended it
+          is followed by no other one, see `take_late_signals`.
 
     """
+    if threading.current_thread() is threading.main_thread():
+        take_signals_as_ever()
     interruption = _Interruption(on_signal, stop)
+    came_too_late = False
     previous = {each: signal.getsignal(each) for each in signals if _is_ours(each)}
     try:
         for each in previous:
             signal.signal(each, interruption.receive)
         value = trio.run(interruption.run, fn, args)
+        came_too_late = not interruption.took_effect
     except KeyboardInterrupt:
         return Ended(number=interruption.tell())
     except BaseExceptionGroup as group:
@@ -102,8 +112,11 @@ def run_until_signal(
         return Ended(number=interruption.tell())
     finally:
         interruption.close()
-        for each, handler in previous.items():
-            signal.signal(each, handler)
+        if ends_program and interruption.number is not None and not came_too_late:
+            take_late_signals(previous)
+        else:
+            for each, handler in previous.items():
+                signal.signal(each, handler)
     if interruption.number is None:
         return Ended(value)
     if interruption.took_effect:

@@ -39,7 +39,7 @@ def run_until_interrupted(
             say_interrupted()
 
     signals = (signal.SIGINT, signal.SIGTERM)
-    ended = run_until_signal(action, signals=signals, on_signal=tell, stop=stop)
+    ended = run_until_signal(action, signals=signals, on_signal=tell, stop=stop, ends_program=True)
     if ended.number is not None:
         return 128 + ended.number
     assert ended.value is not None

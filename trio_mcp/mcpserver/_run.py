@@ -56,7 +56,11 @@ class Runs(ServingBase[LifespanResultT]):
 
         Over HTTP and WebSockets it says on stderr where it serves, and ends by Ctrl-C or SIGTERM:
         it takes no more requests, gives those that run ``graceful_timeout`` seconds (3 if nothing
-        else is said) and the lifespan ten to end. A second signal cancels what still runs.
+        else is said) and the lifespan ten to end. A second signal cancels what still runs. A
+        lifespan that shields itself from that ends when it likes.
+
+        When a signal has ended it, others in the second after that are taken for the same one, and
+        so are those at the exit of the program: they make no failure of a good end.
 
         ``run("streamable-http", stateless_http=True, workers=4)`` serves by four processes that
         share the address. They are forks of this one, in which Trio does not run; one that dies

@@ -547,6 +547,7 @@ async def test_workers_are_run_by_the_main_thread():
 
 QUICK_AND_SLOW = """
 import os, signal, sys, time
+from trio_mcp._rpc import _late_signals
 from trio_mcp.transports.http import _supervisor
 
 _supervisor.STABLE_SECONDS, _supervisor.FIRST_DELAY, _supervisor.HURRY_SECONDS = 0.2, 0.01, 0.1
@@ -562,7 +563,10 @@ def work(end):
     return 7
 
 ended = _supervisor.Supervisor(1, work, stop_seconds=0.1, on_started=print).run()
+os.kill(os.getpid(), signal.SIGTERM)  # too late to mean anything
+_late_signals.take_signals_as_ever()
 assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+assert signal.getsignal(signal.SIGCHLD) is signal.SIG_DFL
 assert ended.number == signal.SIGTERM
 """
 

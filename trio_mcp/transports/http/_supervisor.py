@@ -28,6 +28,7 @@ import attrs
 
 from trio_mcp._codec import JsonError, dumps, loads
 from trio_mcp._rpc._interrupt import Ended
+from trio_mcp._rpc._late_signals import is_default, take_late_signals, take_signals_as_ever
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -197,6 +198,7 @@ class Supervisor:
             if number != signal.SIGCHLD:
                 self._signals.append(number)
 
+        take_signals_as_ever()
         previous = {
             number: signal.signal(number, receive)
             for number in (getattr(signal, each) for each in _SIGNALS)
@@ -208,8 +210,15 @@ class Supervisor:
             yield
         finally:
             signal.set_wakeup_fd(before)
+            late = {
+                number: handler
+                for number, handler in previous.items()
+                if self._signals and is_default(number, handler)
+            }
+            take_late_signals(late)
             for number, handler in previous.items():
-                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+                if number not in late:
+                    signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
     def _obey(self) -> None:
         now = time.monotonic()
