@@ -80,6 +80,7 @@ def test_text_is_read_as_a_value(kind: Kind, text: str, value: Any) -> None:
             "MCP_X: expected a whole number of at least 0 and at most 9, got 10",
         ),
         (whole(most=9), "10", "MCP_X: expected a whole number of at most 9, got 10"),
+        (TEXTS, " , ,", "MCP_X: expected texts with commas between them, got ' , ,'"),
         (number(above=0), "0", "MCP_X: expected a number above 0, got 0.0"),
         (number(above=0), "soon", "MCP_X: expected a number, got 'soon'"),
         (number(), "nan", "MCP_X: expected a number, got nan"),

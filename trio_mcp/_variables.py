@@ -86,11 +86,21 @@ FLAG: Final = Kind(
     check=check_flag,
     read=lambda text: _WORDS_OF_FLAGS[text.strip().lower()],
 )
+
+
+def _read_texts(text: str) -> list[str]:
+    texts = [item for each in text.split(",") if (item := each.strip())]
+    if not texts:
+        # Nothing at all would be taken for what was not said.
+        raise ValueError("there is no text between the commas")
+    return texts
+
+
 TEXT: Final = Kind(expected="a text", check=check_text, read=str)
 TEXTS: Final = Kind(
     expected="texts with commas between them",
     check=lambda name, value: check_items(name, value, str, "a list of strings"),
-    read=lambda text: [item for each in text.split(",") if (item := each.strip())],
+    read=_read_texts,
 )
 
 

@@ -11,6 +11,7 @@ import pytest
 import trio
 import trio.testing
 
+from trio_mcp.transports.http._listeners import CannotServe, tls_context
 from trio_mcp.transports.http._serve import ServeOptions, serve_http_app
 
 from ._serving import App, Raw, bystander, connected, make_certificate, serving, until
@@ -130,6 +131,37 @@ async def test_unix_socket_of_somebody_else_is_left_alone(tmp_path, what):
 async def assert_refused(path: Path) -> None:
     with pytest.raises(OSError, match="in use"):
         await serve_http_app(App(), ServeOptions(unix_socket=path))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"keyfile_password": "right"}, None),
+        ({"keyfile_password": "WRONG"}, "keyfile_password is not the password of the key"),
+        ({}, "the key has a password, and no keyfile_password is given"),
+        ({"keyfile": "of-another"}, "key values mismatch"),
+        ({"keyfile": "cert"}, "there is no private key in "),
+        ({"keyfile": "nowhere"}, "No such file or directory"),
+    ],
+)
+def test_what_is_wrong_with_the_files_for_tls_is_said(tmp_path, given, says):
+    files = make_certificate(tmp_path, "right")
+    other = tmp_path / "other"
+    other.mkdir()
+    names = {
+        "of-another": make_certificate(other)["keyfile"],
+        "cert": files["certfile"],
+        "nowhere": tmp_path / "nowhere",
+    }
+    keyfile = names.get(given.get("keyfile"), files["keyfile"])
+    password = given.get("keyfile_password")
+    if says is None:
+        tls_context(files["certfile"], keyfile, password, http2=False)
+        return
+    with pytest.raises(CannotServe) as caught:
+        tls_context(files["certfile"], keyfile, password, http2=False)
+    assert says in caught.value.strerror
+    assert "WRONG" not in str(caught.value)
 
 
 @pytest.mark.case("C019")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger("trio_mcp.http")
 
 SHUTDOWN_TIMEOUT: Final = 10.0
-"""Seconds for an application to end its lifespan in."""
+"""Seconds for an application to end its lifespan in, before that is cancelled."""
 
 
 class Lifespan:
@@ -81,7 +81,7 @@ class Lifespan:
         self._raise_error()
 
     async def stop(self) -> None:
-        """Have the application end its lifespan, in bounded time, also when cancelled.
+        """Have the application end its lifespan, also when cancelled, and cancel it after a while.
 
         Raises:
           Exception: what it raised on ending.

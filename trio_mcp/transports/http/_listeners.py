@@ -194,7 +194,24 @@ def tls_context(
     except OSError as exc:
         # Neither the system nor OpenSSL names the files.
         files = os.fspath(certfile) if keyfile is None else f"{certfile} and {keyfile}"
-        why = f"the files for TLS, {files}, cannot be read: {exc.strerror or exc}"
+        cause = exc.strerror or str(exc)
+        if isinstance(exc, ssl.SSLError) and exc.reason != "KEY_VALUES_MISMATCH":
+            cause = _why_no_key(keyfile or certfile, keyfile_password) or cause
+        why = f"the files for TLS, {files}, cannot be read: {cause}"
         raise CannotServe(exc.errno, why) from exc
     context.set_alpn_protocols(["h2", "http/1.1"] if http2 else ["http/1.1"])
     return context
+
+
+def _why_no_key(keyfile: str | os.PathLike[str], password: str | None) -> str:
+    """Say what is wrong with the file of a key: OpenSSL says no more than in which part of it."""
+    data = b""
+    with suppress(OSError), open(keyfile, "rb") as file:  # noqa: PTH123 - small, read once
+        data = file.read()
+    if b"PRIVATE KEY" not in data:
+        return f"there is no private key in {os.fspath(keyfile)}"
+    if b"ENCRYPTED" not in data:
+        return ""
+    if password is None:
+        return "the key has a password, and no keyfile_password is given"
+    return "keyfile_password is not the password of the key"

@@ -102,7 +102,8 @@ async def serve_http_app(  # noqa: ASYNC114, ASYNC128 - the server reports that 
       application raises is logged and answered with the bare status 500.
 
     Cancellation:
-      All connections are closed at once; then the lifespan has ten seconds to end.
+      All connections are closed at once; then the lifespan has ten seconds to end, and is
+      cancelled. One that shields itself from that ends when it likes.
 
     """
     options = options or ServeOptions()

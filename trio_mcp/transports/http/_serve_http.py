@@ -84,7 +84,8 @@ async def serve_http(  # noqa: ASYNC114, ASYNC128 - `serve_http_app` reports tha
       Exception: what the lifespan raised.
 
     Cancellation:
-      All connections are closed at once, and then the lifespan is left, in ten seconds at most.
+      All connections are closed at once, and then the lifespan is left, in ten seconds at most,
+      unless it shields itself from being cancelled.
       ``stop()`` gives running requests ``graceful_timeout`` seconds before that.
 
     """

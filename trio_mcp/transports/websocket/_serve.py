@@ -105,7 +105,8 @@ async def serve_websocket(  # noqa: ASYNC114, ASYNC128 - the server reports that
       What goes wrong with one connection ends that connection, and is logged.
 
     Cancellation:
-      All connections are closed, in two seconds at most; then the lifespan has ten to end.
+      All connections are closed, in two seconds at most; then the lifespan has ten to end, and
+      is cancelled. One that shields itself from that ends when it likes.
 
     """
     check_kind("server", server, Service, "a Server or MCPServer")
