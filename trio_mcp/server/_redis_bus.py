@@ -249,6 +249,7 @@ class _Block:
     _awake: trio.Event = attrs.field(factory=trio.Event)
     _is_connected: bool = False
     _is_sending: bool = False
+    _is_refused: bool = False
     _sent: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
 
     def link(self) -> RedisLink:
@@ -316,8 +317,12 @@ class _Block:
         try:
             data = self._channel.write(event)
             await connection.ask(b"PUBLISH", self._channel.name, data)
+            self._is_refused = False
         except RedisRefused as exc:
-            logger.error("An event reaches no other process: %s", exc)  # noqa: TRY400 - all that is known
+            # Told once, until Redis takes one again.
+            level = logging.DEBUG if self._is_refused else logging.ERROR
+            self._is_refused = True
+            logger.log(level, "An event reaches no other process: %s", exc)
         except BaseException:
             self._channel.put_back(event)
             raise
