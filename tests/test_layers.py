@@ -19,9 +19,9 @@ ROOT = Path(trio_mcp.__file__).parent
 LAYERS = [
     {"_version", "_late_hints", "_checks", "_deprecation"},
     {"_exports"},
-    {"_variables"},
     {"types"},
     {"errors"},
+    {"_variables"},
     {"_codec"},
     {"_protocol"},
     {"_rpc"},

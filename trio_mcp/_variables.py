@@ -28,6 +28,7 @@ from ._checks import (
     check_word,
     wrong_value,
 )
+from .errors import WrongVariable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -161,10 +162,6 @@ def settable(default: T, kind: Kind, *, repr: bool = True) -> T:
 
     field: T = attrs.field(default=default, validator=check, metadata={Kind: kind}, repr=repr)
     return field
-
-
-class WrongVariable(ValueError):
-    """A variable of the environment has a value that its option cannot have."""
 
 
 class Option(NamedTuple):

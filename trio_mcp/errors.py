@@ -60,6 +60,7 @@ __all__ = [
     "UnexpectedResourceError",
     "UnexpectedToolError",
     "UrlElicitationRequiredError",
+    "WrongVariable",
 ]
 
 
@@ -294,6 +295,10 @@ class UnexpectedResourceError(ResourceError):
 
 class InvalidSignature(ValueError):
     """A function cannot be published: a parameter or its result has no JSON Schema."""
+
+
+class WrongVariable(ValueError):
+    """A variable of the environment, ``MCP_…``, has a value that its option cannot have."""
 
 
 class MCPDeprecationWarning(UserWarning):

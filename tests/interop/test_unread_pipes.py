@@ -138,7 +138,8 @@ async def test_more_calls_than_anybody_keeps_answers_for_are_all_answered(
         for _ in range(2_000):
             nursery.start_soon(call, client)
     assert len(outcomes) == 12_000
-    assert set(outcomes) == {0, SERVER_BUSY}
+    # How many the server has to refuse depends on how fast both sides read.
+    assert set(outcomes) <= {0, SERVER_BUSY}
 
 
 FLOODING = """

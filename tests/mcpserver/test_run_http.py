@@ -219,7 +219,8 @@ async def test_a_variable_that_is_wrong_is_named_by_the_last_line() -> None:
     with program("-c", SLOW.format(transport="sse", options=""), MCP_PORT="http") as server:
         status, errors = await server.end()
     assert status == 1
-    assert errors.splitlines()[-1] == ("ValueError: MCP_PORT: expected a whole number, got 'http'")
+    said = "trio_mcp.errors.WrongVariable: MCP_PORT: expected a whole number, got 'http'"
+    assert errors.splitlines()[-1] == said
 
 
 @pytest.mark.parametrize("method", ["run_streamable_http_async", "run_sse_async"])

@@ -9,9 +9,9 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
-from trio_mcp._variables import WrongVariable
 from trio_mcp.cli._mistakes import Failure, UsageMistake
 from trio_mcp.cli._streams import spared
+from trio_mcp.errors import WrongVariable
 from trio_mcp.mcpserver import MCPServer
 from trio_mcp.server import Server
 

@@ -8,13 +8,14 @@ import sys
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from trio_mcp._variables import WrongVariable, from_environment, options_of
+from trio_mcp._variables import from_environment, options_of
 from trio_mcp.cli._interrupts import run_until_interrupted
 from trio_mcp.cli._load import load_server
 from trio_mcp.cli._mistakes import Failure, UsageMistake
 from trio_mcp.cli._run_options import PATHS, flag_of, in_flags, read_given, security_of
 from trio_mcp.cli._streams import say, say_interrupted
 from trio_mcp.cli._target import split_object
+from trio_mcp.errors import WrongVariable
 from trio_mcp.mcpserver import MCPServer, Settings
 from trio_mcp.transports import stdio_server
 from trio_mcp.transports._foreground import (
