@@ -588,3 +588,13 @@ async def test_a_question_waits_for_a_client_that_comes_back():
         assert asked["method"] == "roots/list"
         await older.respond(asked, {"roots": []}).wait_complete()
         assert "result" in await resumed.next_message()
+
+
+async def test_nobody_is_sent_away_who_was_not_told_how_to_come_back():
+    class Away(InMemoryEventStore):
+        async def store_event(self, stream_id, message):
+            raise OSError("the store is away")
+
+    async with open_session(make_app(Away())) as older:
+        told = await older.call("polling", {}, TOKEN).messages()
+    assert numbers(told) == [1, 2, 3, "answer"]

@@ -291,8 +291,13 @@ class SessionStream:
             self._outgoing = None
 
     async def close_for_now(self) -> None:
-        """End the HTTP answer, but not the stream: its client comes back for the rest."""
+        """End the HTTP answer, but not the stream: its client comes back for the rest.
+
+        One that was told no id, since the store took none, could not: its answer goes on.
+        """
         await trio.lowlevel.checkpoint()
+        if not self._has_told_id:
+            return
         outgoing, self._outgoing = self._outgoing, None
         if outgoing is not None:
             retry_ms = self._options.retry_ms
