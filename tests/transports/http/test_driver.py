@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import h2.errors
@@ -26,6 +27,7 @@ from ._serving import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
 GET = "GET /echo HTTP/1.1\r\nHost: x\r\n"
@@ -143,10 +145,32 @@ def tls(tmp_path: Path) -> dict[str, Any]:
     return {**make_certificate(tmp_path), "http2": True}
 
 
+@asynccontextmanager
+async def streams_that_live_on(served: Any, app: Any, client: Any) -> AsyncGenerator[None, None]:
+    """Stream 1 of this connection, and of another one: both are to outlive what the block does."""
+    async with connected_http2(served) as other:
+        for each in (client, other):
+            each.h2.send_headers(1, each.head(b"/events"), end_stream=True)
+            await each.flush()
+            await until_it_says(each, b"begin")
+        yield
+        app.tick.set()
+        for each in (client, other):
+            await until_it_says(each, b"tick")
+
+
+async def until_it_says(client: Any, what: bytes) -> None:
+    with trio.fail_after(5):
+        while what not in (await client.until(h2.events.DataReceived, 1)).data:
+            pass
+
+
 async def test_data_behind_an_early_answer_stops_the_upload_alone(tls):
-    async with serving(**tls) as (served, _), connected_http2(served) as client:
-        client.h2.send_headers(1, client.head(b"/events"))
-        client.h2.end_stream(1)
+    async with (
+        serving(**tls) as (served, app),
+        connected_http2(served) as client,
+        streams_that_live_on(served, app, client),
+    ):
         client.h2.send_headers(3, client.head(b"/early", b"POST"))
         await client.flush()
         await client.until(h2.events.StreamEnded, 3)
@@ -176,26 +200,34 @@ async def assert_other_stream_lives(client: Any) -> None:
     ],
 )
 async def test_odd_head_is_answered_and_its_connection_goes_on(tls, pseudo, status):
-    async with serving(**tls) as (served, _app), connected_http2(served) as client:
+    async with (
+        serving(**tls) as (served, app),
+        connected_http2(served) as client,
+        streams_that_live_on(served, app, client),
+    ):
         head = {**dict(client.head(b"/echo")), **pseudo}
         if pseudo.get(b":path", b"") is None:
             del head[b":scheme"]
-        client.h2.send_headers(1, [(k, v) for k, v in head.items() if v is not None])
-        client.h2.end_stream(1)
+        client.h2.send_headers(3, [(k, v) for k, v in head.items() if v is not None])
+        client.h2.end_stream(3)
         await client.flush()
-        answer = await client.until(h2.events.ResponseReceived, 1)
+        answer = await client.until(h2.events.ResponseReceived, 3)
         assert dict(answer.headers)[b":status"] == status
         await assert_other_stream_lives(client)
 
 
 async def test_two_thousand_priorities_are_ignored(tls):
-    async with serving(**tls) as (served, _), connected_http2(served) as client:
+    async with (
+        serving(**tls) as (served, app),
+        connected_http2(served) as client,
+        streams_that_live_on(served, app, client),
+    ):
         for number in range(2_000):
-            client.h2.prioritize(2 * number + 1)
+            client.h2.prioritize(2 * number + 101)
         await client.flush()
-        client.h2.send_headers(4101, client.head(b"/echo"), end_stream=True)
+        client.h2.send_headers(4301, client.head(b"/echo"), end_stream=True)
         await client.flush()
-        await client.until(h2.events.StreamEnded, 4101)
+        await client.until(h2.events.StreamEnded, 4301)
 
 
 async def test_http2_garbage_harms_no_other_connection(tls):
