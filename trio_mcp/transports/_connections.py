@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
+
+import trio
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import Generator
+    import ssl
+    from collections.abc import Generator, Iterator
+
+C = TypeVar("C")
 
 MAX_CONNECTIONS: Final = 10_000
 
@@ -40,3 +45,56 @@ def isolated(logger: logging.Logger) -> Generator[None]:
             logger.exception("A connection failed", exc_info=failures)
         if rest is not None:
             raise rest from None
+
+
+@final
+class OpenConnections(Generic[C]):
+    """The connections of one run of a server. Those that are too many are closed as they come.
+
+    Args:
+      limit: How many there may be; None for `max_connections`.
+      tls: What they speak below everything else, if anything.
+      logger: Is told when there are too many, and of connections that fail.
+
+    """
+
+    def __init__(
+        self, limit: int | None, tls: ssl.SSLContext | None, logger: logging.Logger
+    ) -> None:
+        self._limit = limit or max_connections()
+        self._tls = tls
+        self._logger = logger
+        self._open: set[C] = set()
+        self._is_full = False
+
+    def __iter__(self) -> Iterator[C]:
+        return iter(list(self._open))
+
+    async def admit(
+        self, socket_stream: trio.SocketStream
+    ) -> trio.SocketStream | trio.SSLStream[trio.SocketStream] | None:
+        """Give the stream to speak on; None if the connection was closed."""
+        if len(self._open) >= self._limit:
+            if not self._is_full:
+                self._logger.warning("%d connections are open: more are refused", self._limit)
+            self._is_full = True
+            await trio.aclose_forcefully(socket_stream)
+            return None
+        self._is_full = False
+        if self._tls is None:
+            return socket_stream
+        return trio.SSLStream(socket_stream, self._tls, server_side=True, https_compatible=True)
+
+    @contextmanager
+    def holding(self, connection: C) -> Generator[None]:
+        """Count a connection while it is served; its failure ends it alone."""
+        self._open.add(connection)
+        try:
+            with isolated(self._logger):
+                yield
+        finally:
+            self._open.discard(connection)
+
+    def let_go(self, connection: C) -> None:
+        """Count a connection no more, although its end takes a moment still."""
+        self._open.discard(connection)

@@ -10,7 +10,7 @@ import trio
 from hypercorn.trio.worker_context import WorkerContext
 
 from trio_mcp._checks import check_kind
-from trio_mcp.transports._connections import isolated, max_connections
+from trio_mcp.transports._connections import OpenConnections
 
 from ._driver import HttpConnection, Limits
 from ._lifespan import open_lifespan
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ._asgi_request import AsgiApp
-    from ._driver import Stream
     from ._listeners import Listening
 
 logger: Final = logging.getLogger("trio_mcp.http")
@@ -138,12 +137,12 @@ class _Server:
         self._options = options
         self._limits = _limits(options)
         self._state = state
-        self._tls = tls
+        self._scheme = "http" if tls is None else "https"
         self._context = WorkerContext(None)
         self._config = HttpConfig(options.root_path, self._context)
-        self._open: set[HttpConnection] = set()
-        self._max_open = options.max_connections or max_connections()
-        self._is_full = False
+        self._open: OpenConnections[HttpConnection] = OpenConnections(
+            options.max_connections, tls, logger
+        )
 
     async def run(  # noqa: ASYNC114 - only `serve_http_app` calls it
         self,
@@ -151,8 +150,7 @@ class _Server:
         on_stop: Callable[[], Awaitable[object]] | None,
         task_status: trio.TaskStatus[HttpServing],
     ) -> None:
-        scheme = "http" if self._tls is None else "https"
-        urls = tuple(url_of(listener, scheme) for listener in listening.listeners)
+        urls = tuple(url_of(listener, self._scheme) for listener in listening.listeners)
         serving = HttpServing(urls, trio.Event())
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as accepting:
@@ -165,7 +163,7 @@ class _Server:
             limit = self._options.graceful_timeout
             connections.cancel_scope.deadline = trio.current_time() + limit
             await self._context.terminated.set()
-            for connection in list(self._open):
+            for connection in self._open:
                 connection.stop()
             if on_stop is not None:
                 await _call_logged(on_stop)
@@ -174,27 +172,14 @@ class _Server:
         await trio.serve_listeners(self._handle, [listener], handler_nursery=connections)
 
     async def _handle(self, socket_stream: trio.SocketStream) -> None:
-        if len(self._open) >= self._max_open:
-            if not self._is_full:
-                logger.warning("%d connections are open: more are refused", self._max_open)
-            self._is_full = True
-            await trio.aclose_forcefully(socket_stream)
+        stream = await self._open.admit(socket_stream)
+        if stream is None:
             return
-        self._is_full = False
-        stream: Stream = socket_stream
-        if self._tls is not None:
-            stream = trio.SSLStream(
-                socket_stream, self._tls, server_side=True, https_compatible=True
-            )
         connection = HttpConnection(
             self._app, self._config, self._context, self._limits, self._state, stream
         )
-        self._open.add(connection)
-        try:
-            with isolated(logger):
-                await connection.run(lambda: self._open.discard(connection))
-        finally:
-            self._open.discard(connection)
+        with self._open.holding(connection):
+            await connection.run(lambda: self._open.let_go(connection))
 
 
 async def _call_logged(on_stop: Callable[[], Awaitable[object]]) -> None:

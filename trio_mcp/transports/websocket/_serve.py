@@ -11,7 +11,7 @@ import trio
 
 from trio_mcp._checks import check_kind
 from trio_mcp._rpc._service import Service
-from trio_mcp.transports._connections import isolated, max_connections
+from trio_mcp.transports._connections import OpenConnections
 from trio_mcp.transports.http._listeners import (
     open_listeners,
     tls_context,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from trio_mcp.transports.http._listeners import Listening
 
     from ._keywords import ServeWebSocketOptions
-    from ._stream import RawStream
 
 logger: Final = logging.getLogger("trio_mcp.websocket")
 
@@ -134,10 +133,10 @@ class _Run:
 
     def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None) -> None:
         self._endpoint = endpoint
-        self._tls = tls
-        self._open: set[ServerConnection] = set()
-        self._max_open = endpoint.listening.max_connections or max_connections()
-        self._is_full = False
+        self._scheme = "ws" if tls is None else "wss"
+        self._open: OpenConnections[ServerConnection] = OpenConnections(
+            endpoint.listening.max_connections, tls, logger
+        )
 
     async def serve(  # noqa: ASYNC114 - only `serve_websocket` calls it
         self,
@@ -162,27 +161,14 @@ class _Run:
             await self._endpoint.serving.stop()
 
     def _url_of(self, listener: trio.SocketListener) -> str:
-        url = url_of(listener, "ws" if self._tls is None else "wss")
+        url = url_of(listener, self._scheme)
         path = self._endpoint.options.websocket_path.strip("/")
         return url if url.startswith(UNIX) else f"{url}/{path}"
 
     async def _handle(self, socket_stream: trio.SocketStream) -> None:
-        if len(self._open) >= self._max_open:
-            if not self._is_full:
-                logger.warning("%d connections are open: more are refused", self._max_open)
-            self._is_full = True
-            await trio.aclose_forcefully(socket_stream)
+        stream = await self._open.admit(socket_stream)
+        if stream is None:
             return
-        self._is_full = False
-        stream: RawStream = socket_stream
-        if self._tls is not None:
-            stream = trio.SSLStream(
-                socket_stream, self._tls, server_side=True, https_compatible=True
-            )
         connection = ServerConnection(self._endpoint, stream)
-        self._open.add(connection)
-        try:
-            with isolated(logger):
-                await connection.run()
-        finally:
-            self._open.discard(connection)
+        with self._open.holding(connection):
+            await connection.run()
