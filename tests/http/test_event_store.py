@@ -3,28 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import trio
 
 from trio_mcp.transports.http._event_store import InMemoryEventStore
-from trio_mcp.types import JSONRPCNotification
 
-
-def note(number, text=""):
-    return JSONRPCNotification(method="n", params={"n": number, "text": text})
-
-
-async def replay(store, event_id):
-    found = []
-
-    async def collect(event):
-        await trio.lowlevel.checkpoint()
-        found.append((event.event_id, event.message.params["n"]))
-
-    return await store.replay_events_after(event_id, collect), found
-
-
-async def fill(store, stream_id, count, text=""):
-    return [await store.store_event(stream_id, note(number, text)) for number in range(count)]
+from ._events import fill, note, replay
 
 
 @pytest.mark.req("R-560", "R-561", "R-563")

@@ -24,6 +24,7 @@ from trio_mcp.types import (
 )
 
 from ._asgi import LATEST, META, open_app
+from ._tools import add, steps, wait
 
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
@@ -39,21 +40,6 @@ def make_server(**tools) -> MCPServer:
     for name, function in {"add": add, **tools}.items():
         mcp.add_tool(function, name=name)
     return mcp
-
-
-async def add(a: int, b: int) -> int:
-    return a + b
-
-
-async def steps(ctx: Context, count: int = 3) -> str:
-    for done in range(1, count + 1):
-        await ctx.report_progress(done, count)
-    return "done"
-
-
-async def wait(seconds: float) -> str:
-    await trio.sleep(seconds)
-    return "waited"
 
 
 WITH_TOKEN = {"progressToken": "t"}

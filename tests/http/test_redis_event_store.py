@@ -12,25 +12,8 @@ import trio.testing
 
 from trio_mcp.transports import RedisEventStore, _redis
 from trio_mcp.transports.http import _redis_event_store as module
-from trio_mcp.types import JSONRPCNotification
 
-
-def note(number, text=""):
-    return JSONRPCNotification(method="n", params={"n": number, "text": text})
-
-
-async def replay(store, event_id):
-    found = []
-
-    async def collect(event):
-        await trio.lowlevel.checkpoint()
-        found.append((event.event_id, event.message.params["n"]))
-
-    return await store.replay_events_after(event_id, collect), found
-
-
-async def fill(store, stream_id, count, text=""):
-    return [await store.store_event(stream_id, note(number, text)) for number in range(count)]
+from ._events import fill, note, replay
 
 
 def keys_of(server):

@@ -21,6 +21,7 @@ from trio_mcp.transports.http._options import HttpOptions, TransportSecuritySett
 from trio_mcp.types import CallToolResult
 
 from ._asgi import AsgiClient, OlderClient, open_app, open_session
+from ._tools import add, steps, wait
 
 OVER_HTTP = ["2025-03-26", "2025-06-18", "2025-11-25"]
 EVERY_REVISION = pytest.mark.parametrize("revision", OVER_HTTP)
@@ -32,21 +33,6 @@ CLIENT = {"name": "older", "version": "1"}
 @pytest.fixture(autouse=True)
 def clock():
     return trio.testing.MockClock(autojump_threshold=0)
-
-
-async def add(a: int, b: int) -> int:
-    return a + b
-
-
-async def steps(ctx: Context, count: int = 3) -> str:
-    for done in range(1, count + 1):
-        await ctx.report_progress(done, count)
-    return "done"
-
-
-async def wait(seconds: float) -> str:
-    await trio.sleep(seconds)
-    return "waited"
 
 
 def make_app(options=None, /, **tools) -> HttpApp:
