@@ -39,21 +39,14 @@ if TYPE_CHECKING:
     from trio_mcp._rpc._channel import Channel
     from trio_mcp._rpc._link import CallOptions, ProgressFn
     from trio_mcp.types import (
-        CompleteResult,
         ErrorData,
-        GetPromptResult,
         Implementation,
         InputRequest,
         InputResponse,
         InputResponses,
-        ListPromptsResult,
-        ListResourcesResult,
         ListResourceTemplatesResult,
         LoggingLevel,
-        PromptReference,
-        ReadResourceResult,
         RequestParamsMeta,
-        ResourceTemplateReference,
         SamplingCapability,
     )
     from trio_mcp.types._base import JsonObject
@@ -417,16 +410,14 @@ class ClientSession(OlderSession):
 
     async def list_resources(
         self, *, params: types.PaginatedRequestParams | None = None
-    ) -> ListResourcesResult:
+    ) -> types.ListResourcesResult:
         """Ask for one page of the server's resources.
 
         Raises:
           MCPError: as `call_tool`: what the server answered, or why there is no answer.
 
         """
-        from trio_mcp.types import ListResourcesResult  # noqa: PLC0415 - loads on first use
-
-        return await self._list("resources/list", params, ListResourcesResult)
+        return await self._list("resources/list", params, types.ListResourcesResult)
 
     async def list_resource_templates(
         self, *, params: types.PaginatedRequestParams | None = None
@@ -453,15 +444,13 @@ class ClientSession(OlderSession):
         progress_callback: ProgressFn | None = None,
         reset_timeout_on_progress: bool = False,
         max_total_timeout: float | None = None,
-    ) -> ReadResourceResult | types.InputRequiredResult:
+    ) -> types.ReadResourceResult | types.InputRequiredResult:
         """Ask for the contents of a resource. The arguments are as for `call_tool`.
 
         Raises:
           MCPError: as `call_tool`: what the server answered, or why there is no answer.
 
         """
-        from trio_mcp.types import ReadResourceResult  # noqa: PLC0415 - loads on first use
-
         check_text("uri", uri)
         params: JsonObject = {"uri": uri}
         add_input(params, input_responses, request_state, allow_input_required, self._revision)
@@ -472,23 +461,21 @@ class ClientSession(OlderSession):
             reset_timeout_on_progress=reset_timeout_on_progress,
             max_total_timeout=max_total_timeout,
         )
-        result = await self._ask("resources/read", params, ReadResourceResult, options, meta)
+        result = await self._ask("resources/read", params, types.ReadResourceResult, options, meta)
         return result if allow_input_required else refuse_input("resources/read", result)
 
     # Prompts and completion
 
     async def list_prompts(
         self, *, params: types.PaginatedRequestParams | None = None
-    ) -> ListPromptsResult:
+    ) -> types.ListPromptsResult:
         """Ask for one page of the server's prompts.
 
         Raises:
           MCPError: as `call_tool`: what the server answered, or why there is no answer.
 
         """
-        from trio_mcp.types import ListPromptsResult  # noqa: PLC0415 - loads on first use
-
-        return await self._list("prompts/list", params, ListPromptsResult)
+        return await self._list("prompts/list", params, types.ListPromptsResult)
 
     async def get_prompt(
         self,
@@ -503,15 +490,13 @@ class ClientSession(OlderSession):
         progress_callback: ProgressFn | None = None,
         reset_timeout_on_progress: bool = False,
         max_total_timeout: float | None = None,
-    ) -> GetPromptResult | types.InputRequiredResult:
+    ) -> types.GetPromptResult | types.InputRequiredResult:
         """Ask for a prompt, filled in with the arguments. The others are as for `call_tool`.
 
         Raises:
           MCPError: as `call_tool`: what the server answered, or why there is no answer.
 
         """
-        from trio_mcp.types import GetPromptResult  # noqa: PLC0415 - loads on first use
-
         check_text("name", name)
         params: JsonObject = {"name": name}
         if arguments is not None:
@@ -524,15 +509,15 @@ class ClientSession(OlderSession):
             reset_timeout_on_progress=reset_timeout_on_progress,
             max_total_timeout=max_total_timeout,
         )
-        result = await self._ask("prompts/get", params, GetPromptResult, options, meta)
+        result = await self._ask("prompts/get", params, types.GetPromptResult, options, meta)
         return result if allow_input_required else refuse_input("prompts/get", result)
 
     async def complete(
         self,
-        ref: ResourceTemplateReference | PromptReference,
+        ref: types.ResourceTemplateReference | types.PromptReference,
         argument: dict[str, str],
         context_arguments: dict[str, str] | None = None,
-    ) -> CompleteResult:
+    ) -> types.CompleteResult:
         """Ask for values that would complete an argument.
 
         Args:
@@ -544,13 +529,7 @@ class ClientSession(OlderSession):
           MCPError: as `call_tool`: what the server answered, or why there is no answer.
 
         """
-        from trio_mcp.types import (  # noqa: PLC0415 - loads on first use
-            CompleteResult,
-            PromptReference,
-            ResourceTemplateReference,
-        )
-
-        check_kind("ref", ref, (PromptReference, ResourceTemplateReference))
+        check_kind("ref", ref, (types.PromptReference, types.ResourceTemplateReference))
         revision = self._require_revision()
         params: JsonObject = {
             "ref": encode(ref, revision),
@@ -560,7 +539,7 @@ class ClientSession(OlderSession):
             settled = texts_to_json("context_arguments", context_arguments)
             if revision.has_completion_context:
                 params["context"] = {"arguments": settled}
-        return await self._complete("completion/complete", params, CompleteResult)
+        return await self._complete("completion/complete", params, types.CompleteResult)
 
     async def dispatch_input_request(
         self, ctx: ClientRequestContext, request: InputRequest
