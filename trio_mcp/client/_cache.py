@@ -131,8 +131,8 @@ class ResponseCache:
         another takes over. Who comes after a change does not wait for what was asked before,
         and nobody shares the asking of one who asks ``alone``, in a time of their own.
         """
-        params_key = _params_key(params)
-        if mode == "bypass" or params_key is None:
+        params_key = None if mode == "bypass" else _params_key(params)
+        if params_key is None:
             return await ask()
         question = _Question(method, params_key, _group(method, params), revision, ask)
         if mode == "refresh":
