@@ -120,6 +120,14 @@ async def test_frames_that_come_in_pieces(size):
         assert (await raw.message())["id"] == 1
 
 
+@pytest.mark.parametrize("count", [1, 8])
+async def test_empty_lines_before_the_request_are_ignored(count):
+    async with serving() as (served, _), connected(served) as raw:
+        await raw.send(b"\r\n" * count + request(served.url) + discover(1))
+        assert b"101" in await raw.head()
+        assert (await raw.message())["id"] == 1
+
+
 async def test_message_in_parts_with_a_ping_between_them():
     async with serving() as (served, _), upgraded(served) as raw:
         payload = discover(1)[8:]

@@ -21,7 +21,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
-import h11
 import trio
 from hypercorn.events import Closed, RawData, Updated
 from hypercorn.typing import ConnectionState
@@ -61,8 +60,6 @@ once would have the system discard the answer along with what was not read."""
 
 CLOSE_TIMEOUT: Final = 1.0
 """Seconds for the last bytes of TLS."""
-
-_UNFINISHED: Final = frozenset({h11.SEND_BODY, h11.ERROR})
 
 
 @attrs.frozen
@@ -232,7 +229,7 @@ class HttpConnection:
             await self._flush()
             if not data:
                 return
-            if self._idle and not self._in_head and isinstance(protocol, Http1):
+            if not self._in_head and isinstance(protocol, Http1) and protocol.is_in_head:
                 self._in_head = True
                 deadline = trio.current_time() + self._limits.head
                 self._reading.deadline = min(self._reading.deadline, deadline)
@@ -397,8 +394,7 @@ class HttpConnection:
         """Whether the client is perhaps still sending what nobody will read."""
         if self._broken or isinstance(protocol, Http2):
             return False
-        is_unread = protocol.connection.their_state in _UNFINISHED or protocol.is_last
-        return self._in_head or is_unread
+        return self._in_head or protocol.is_unread
 
     async def _linger(self) -> None:
         with trio.move_on_after(LINGER_TIMEOUT), suppress(trio.BrokenResourceError):

@@ -28,6 +28,8 @@ from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.trio.worker_context import EventWrapper, WorkerContext
 from priority.priority import MissingStreamError
 
+from ._http1 import ServerConnection
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -43,6 +45,9 @@ MAX_HEAD_SIZE: Final = 64 * 1024
 MAX_REQUESTS: Final = 1_000_000_000
 """Requests that one connection may carry. Clients that are told to leave after a thousand, as
 is hypercorn's habit, lose the request that they were just sending."""
+
+
+_UNFINISHED: Final = frozenset({h11.SEND_BODY, h11.ERROR})
 
 
 class HttpConfig(Config):
@@ -88,9 +93,21 @@ class Http1(H11Protocol):
 
     def __init__(self, wait: Wait, *args: Any) -> None:
         super().__init__(*args)
+        self.connection = self._heard = ServerConnection(MAX_HEAD_SIZE)
         self.can_read = _WatchedEvent(wait)
         self.is_last = False
         """Whether no other request is served on the connection."""
+
+    @property
+    def is_in_head(self) -> bool:
+        """Whether the client has begun a request, and its head is not complete."""
+        return self._heard.is_in_head
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the client sent, or is about to send, what nobody will read."""
+        heard = self._heard
+        return self.is_last or heard.has_more or heard.their_state in _UNFINISHED
 
     async def _check_protocol(self, event: h11.Request) -> None:
         # A server may ignore an Upgrade (RFC 9110, 7.8), so that is no error. The preface of

@@ -17,6 +17,7 @@ import trio
 
 from trio_mcp._codec._envelope import dump_message
 from trio_mcp.transports.http._headers import Headers
+from trio_mcp.transports.http._http1 import ServerConnection
 from trio_mcp.transports.http._refusal import Refusal
 from trio_mcp.transports.http._security import check_caller
 from trio_mcp.types import JSONRPCError
@@ -76,7 +77,7 @@ async def read_opening(stream: RawStream) -> Opening | Refusal | None:
       trio.BrokenResourceError: if the connection broke.
 
     """
-    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_SIZE)
+    connection = ServerConnection(MAX_HEAD_SIZE)
     read = bytearray()
     while True:
         data = bytes(await stream.receive_some(READ_SIZE))
@@ -98,7 +99,8 @@ def _end_of_head(
     if not isinstance(connection.next_event(), h11.EndOfMessage):
         return Refusal.of(400, "Bad request: a WebSocket begins with a request without a body")
     rest, _ = connection.trailing_data
-    head = bytes(read[: len(read) - len(rest)])
+    # Without the empty lines that may come before it.
+    head = bytes(read[: len(read) - len(rest)]).lstrip(b"\r\n")
     if len(head) > MAX_HEAD_SIZE:
         # While it is incomplete, h11 says so.
         return Refusal.of(431, f"Bad request: a head of {len(head)} bytes")
