@@ -830,7 +830,7 @@ def stateless(**tools) -> HttpApp:
 
 
 @EVERY_REVISION
-@pytest.mark.case("C042", "C047")
+@pytest.mark.case("C047")
 async def test_without_sessions_each_request_stands_alone(revision):
     app = stateless()
     async with open_app(app) as client:

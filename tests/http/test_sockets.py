@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import re
+from collections import Counter
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,6 +16,7 @@ from trio_mcp import MCPServer
 from trio_mcp.transports import ServeOptions, serve_http_app
 
 from ._asgi import LATEST, META
+from ._tools import add
 
 FILTER = {"notifications": {"toolsListChanged": True}}
 
@@ -142,3 +146,68 @@ async def test_connections_are_used_again():
         )
         await stream.send_all(head.encode() + body)
         assert b"400" in await read_until(stream, b"Mcp-Session-Id is missing")
+
+
+# What requests leave behind
+
+
+def head_of(**headers: str) -> str:
+    given = {"Host": "127.0.0.1", "Content-Type": "application/json", "Accept": "*/*", **headers}
+    lines = [f"{name.replace('_', '-')}: {value}" for name, value in given.items()]
+    return "\r\n".join(["POST /mcp HTTP/1.1", *lines])
+
+
+def add_by(revision: str) -> bytes:
+    """A request that calls the tool `add`, in a revision of either era."""
+    params: dict[str, Any] = {"name": "add", "arguments": {"a": 1, "b": 2}}
+    headers = {"MCP_Protocol_Version": revision}
+    if revision == LATEST:
+        params["_meta"] = META
+        headers |= {"Mcp_Method": "tools/call", "Mcp_Name": "add"}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    body = json.dumps(message).encode()
+    return head_of(**headers, Content_Length=str(len(body))).encode() + b"\r\n\r\n" + body
+
+
+async def read_answer(stream: trio.SocketStream) -> bytes:
+    """Read an answer whose length is told."""
+    read = await read_until(stream, b"\r\n\r\n")
+    head, _, body = read.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head)
+    assert length is not None, read
+    while len(body) < int(length[1]):
+        part = await stream.receive_some()
+        assert part, body
+        body += part
+    return body
+
+
+def objects() -> Counter[str]:
+    gc.collect()
+    return Counter(type(each).__name__ for each in gc.get_objects())
+
+
+@pytest.mark.parametrize("revision", [LATEST, "2025-11-25"])
+@pytest.mark.case("C042")
+async def test_a_thousand_requests_without_sessions_leave_no_objects(revision):
+    mcp = MCPServer("tests")
+    mcp.add_tool(add)
+    app = mcp.streamable_http_app(stateless_http=True)
+    request = add_by(revision)
+
+    async def call(number: int) -> None:
+        for _ in range(number):
+            await stream.send_all(request)
+            assert b'"text":"3"' in await read_answer(stream)
+
+    async with trio.open_nursery() as nursery:
+        serving = await nursery.start(serve_http_app, app, ServeOptions(port=0))
+        port = int(serving.url.rpartition(":")[2])
+        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+            await call(100)
+            before = objects()
+            await call(1000)
+            after = objects()
+        nursery.cancel_scope.cancel()
+    # What each request leaves would be a thousand; caches and counters may move a little.
+    assert after.total() - before.total() < 250, after - before
