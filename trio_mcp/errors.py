@@ -6,7 +6,10 @@
     ├── LocalError                  no peer said so: it happened on this side
     │   ├── ConnectionLost          the connection ended before the answer
     │   ├── RequestTimeout          ``read_timeout_seconds`` passed
-    │   └── InvalidResponse         the peer's answer is not what its method says
+    │   ├── InvalidResponse         the peer's answer is not what its method says
+    │   └── OAuthFlowError          no token could be got for the server
+    │       ├── OAuthTokenError         the authorization server gave none
+    │       └── OAuthRegistrationError  it did not register this client
     ├── NoBackChannelError          this connection has no way to ask the client
     └── UrlElicitationRequiredError -32042, with the elicitations               (2025-11-25)
 
@@ -29,6 +32,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from trio_mcp.types import (
+    AUTHORIZATION_FAILED,
     CONNECTION_CLOSED,
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -53,6 +57,9 @@ __all__ = [
     "MCPError",
     "MCPServerError",
     "NoBackChannelError",
+    "OAuthFlowError",
+    "OAuthRegistrationError",
+    "OAuthTokenError",
     "RequestTimeout",
     "ResourceError",
     "ResourceNotFoundError",
@@ -190,6 +197,32 @@ class InvalidResponse(LocalError):
     """The peer answered, but not with what the method says."""
 
     CODE = INTERNAL_ERROR
+
+
+class OAuthFlowError(LocalError):
+    """No token could be got for a server that wants one. The request was not served.
+
+    The message says in one sentence what was wrong, and shows no secret.
+    """
+
+    CODE = AUTHORIZATION_FAILED
+
+
+class OAuthTokenError(OAuthFlowError):
+    """The token endpoint of the authorization server gave no token.
+
+    Attributes:
+      error_code: What it answered, such as ``"invalid_grant"``, if it answered one.
+
+    """
+
+    def __init__(self, message: str, data: Any = None, *, error: str | None = None) -> None:
+        super().__init__(message, data)
+        self.error_code = error
+
+
+class OAuthRegistrationError(OAuthFlowError):
+    """The authorization server did not register this client, or not in a way that is of use."""
 
 
 class NoBackChannelError(MCPError):

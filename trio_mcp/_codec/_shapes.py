@@ -130,12 +130,17 @@ def _field(cls: type, attribute: attrs.Attribute[Any]) -> Field:
     }
     return Field(
         name=attribute.name,
-        wire=metadata.get("wire") or camel(attribute.name),
+        wire=metadata.get("wire") or (camel if is_camel(cls) else str)(attribute.name),
         shape=shape,
         nullable=nullable,
         default=attribute.default,
         **described,
     )
+
+
+def is_camel(cls: type) -> bool:
+    """Tell whether the names on the wire are in camelCase; those of OAuth are not."""
+    return not getattr(cls, "wire_is_snake_case", False)
 
 
 def camel(name: str) -> str:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ._completion import Completion as Completion
     from ._completion import CompletionArgument as CompletionArgument
     from ._completion import CompletionContext as CompletionContext
+    from ._constants import AUTHORIZATION_FAILED as AUTHORIZATION_FAILED
     from ._constants import CLIENT_CAPABILITIES_META_KEY as CLIENT_CAPABILITIES_META_KEY
     from ._constants import CLIENT_INFO_META_KEY as CLIENT_INFO_META_KEY
     from ._constants import CONNECTION_CLOSED as CONNECTION_CLOSED
@@ -263,6 +264,7 @@ if TYPE_CHECKING:
     from .jsonrpc import JSONRPCRequest as JSONRPCRequest
     from .jsonrpc import JSONRPCResponse as JSONRPCResponse
 __all__ = [
+    "AUTHORIZATION_FAILED",
     "CLIENT_CAPABILITIES_META_KEY",
     "CLIENT_INFO_META_KEY",
     "CONNECTION_CLOSED",
@@ -534,6 +536,7 @@ if not TYPE_CHECKING:
             "CompletionContext",
         ),
         "_constants": (
+            "AUTHORIZATION_FAILED",
             "CLIENT_CAPABILITIES_META_KEY",
             "CLIENT_INFO_META_KEY",
             "CONNECTION_CLOSED",

@@ -174,6 +174,9 @@ class WireModel(_Layout):
     wire_since: ClassVar[str | None] = None
     """The first revision that has this class, None for all."""
 
+    wire_is_snake_case: ClassVar[bool] = False
+    """Whether names on the wire are the attributes' own, and not in camelCase."""
+
     if TYPE_CHECKING:
         # So that checkers take `attrs.fields` and its like of wire types.
         __attrs_attrs__: ClassVar[tuple[attrs.Attribute[Any], ...]]

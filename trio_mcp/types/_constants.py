@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
+    "AUTHORIZATION_FAILED",
     "CLIENT_CAPABILITIES_META_KEY",
     "CLIENT_INFO_META_KEY",
     "CONNECTION_CLOSED",
@@ -51,7 +52,8 @@ UNSUPPORTED_PROTOCOL_VERSION: Final = -32022
 RESOURCE_NOT_FOUND: Final = -32002
 URL_ELICITATION_REQUIRED: Final = -32042
 
-# Ours. The first two happen on this side of the wire and are never sent.
+# Ours. The first three happen on this side of the wire and are never sent.
+AUTHORIZATION_FAILED: Final = -31401
 CONNECTION_CLOSED: Final = -32000
 REQUEST_TIMEOUT: Final = -32001
 SERVER_BUSY: Final = -31503
