@@ -196,20 +196,20 @@ async def test_a_stop_does_not_wait_for_a_client_that_leaves_then():
 
 
 @pytest.mark.parametrize(
-    ("changed", "status", "words"),
+    ("changed", "status", "code", "words"),
     [
-        ({"body": b"{"}, 400, "Parse error"),
-        ({"body": b"{}"}, 400, "jsonrpc"),
-        ({"content-type": "text/plain"}, 415, "text/plain"),
-        ({"body": b"x" * 5000}, 413, "larger"),
-        ({"query": ""}, 400, "session_id"),
-        ({"query": "session_id=made-up"}, 404, "no such session"),
-        ({"host": "evil.example"}, 421, "evil.example"),
-        ({"origin": "https://evil.example"}, 403, "evil.example"),
+        ({"body": b"{"}, 400, -32700, "Parse error"),
+        ({"body": b"{}"}, 400, -32600, "jsonrpc"),
+        ({"content-type": "text/plain"}, 415, -32600, "text/plain"),
+        ({"body": b"x" * 5000}, 413, -32600, "larger"),
+        ({"query": ""}, 400, -32600, "session_id"),
+        ({"query": "session_id=made-up"}, 404, -32600, "no such session"),
+        ({"host": "evil.example"}, 421, -32600, "evil.example"),
+        ({"origin": "https://evil.example"}, 403, -32600, "evil.example"),
     ],
 )
 @pytest.mark.case("C038")
-async def test_each_refusal_is_told_and_logged_once(changed, status, words, caplog):
+async def test_each_refusal_is_told_and_logged_once(changed, status, code, words, caplog):
     caplog.set_level(logging.INFO, "trio_mcp.http")
     async with open_sse(make_server().sse_app(max_request_body_size=4000)) as sse:
         changed = dict(changed)
@@ -221,7 +221,9 @@ async def test_each_refusal_is_told_and_logged_once(changed, status, words, capl
         sse.endpoint = endpoint
         assert (await sse.call("ping"))["result"] == {}
     assert answer.status == status
-    assert words in answer.json()["error"]["message"]
+    error = answer.json()["error"]
+    assert error["code"] == code
+    assert words in error["message"]
     assert len(caplog.records) == 1
 
 
