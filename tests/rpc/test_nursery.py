@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from trio_mcp import Client, MCPServer
-from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp._rpc._nursery import finish_begun, open_background_nursery
 from trio_mcp.transports import open_memory_channel_pair
 
 
@@ -241,3 +241,36 @@ async def test_what_was_raised_is_freed_without_the_collector(levels):
         assert (await raise_through())() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("cancelled_at", [0, 1])
+async def test_what_is_begun_is_finished_if_it_is_in_time(autojump_clock, cancelled_at):
+    finished = False
+    with trio.move_on_after(cancelled_at) as scope:
+        async with finish_begun(5):
+            await trio.sleep(cancelled_at + 4)
+            finished = True
+        raise AssertionError("the cancellation was lost")
+    assert scope.cancelled_caught
+    assert finished
+    assert trio.current_time() == pytest.approx(cancelled_at + 4)
+
+
+@pytest.mark.parametrize("cancelled_at", [0, 1])
+async def test_what_is_begun_is_given_up_in_the_end(autojump_clock, cancelled_at):
+    with trio.move_on_after(cancelled_at) as scope:
+        async with finish_begun(5):
+            await trio.sleep(cancelled_at + 6)
+            raise AssertionError("it went on")
+    assert scope.cancelled_caught
+    assert trio.current_time() == pytest.approx(cancelled_at + 5)
+
+
+async def test_what_nobody_cancels_takes_its_time_and_raises_as_it_is(autojump_clock):
+    raised = ValueError("mine")
+    with pytest.raises(ValueError, match="mine") as caught:  # noqa: PT012 - the block is tested
+        async with finish_begun(5):
+            await trio.sleep(100)
+            raise raised
+    assert caught.value is raised
+    assert trio.current_time() == pytest.approx(100)

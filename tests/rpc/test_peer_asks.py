@@ -8,8 +8,12 @@ import trio.testing
 
 from trio_mcp._codec import Malformed
 from trio_mcp._rpc._calls import MAX_LAG
+from trio_mcp._rpc._channel import SplitChannel
 from trio_mcp._rpc._link import CallOptions
+from trio_mcp._rpc._outbox import NOTICE_TIMEOUT
+from trio_mcp._rpc._peer import open_peer
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
+from trio_mcp.transports import open_memory_channel_pair
 from trio_mcp.types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCResponse
 
 
@@ -123,6 +127,23 @@ async def test_the_reason_of_a_cancel_travels(autojump_clock, open_wire):
                 await far.next()
                 scope.cancel(reason="the user pressed stop")
         assert (await far.next()).params["reason"] == "the user pressed stop"
+
+
+async def test_leaving_waits_for_what_is_being_written(autojump_clock, serving):
+    near, far = open_memory_channel_pair()
+    begun, slow = trio.Event(), NOTICE_TIMEOUT / 2
+
+    class SlowChannel(SplitChannel):
+        async def send(self, messages):
+            begun.set()
+            await trio.sleep(slow)
+            await super().send(messages)
+
+    async with open_peer(SlowChannel(near, near), serving()) as peer:
+        await peer.notify("n")
+        await begun.wait()
+    (notice,) = await far.receive()
+    assert notice.method == "n"
 
 
 async def test_a_request_that_is_still_queued_is_taken_back(autojump_clock, open_wire):

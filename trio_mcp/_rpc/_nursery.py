@@ -11,6 +11,7 @@ what leaves it are written once:
 
 from __future__ import annotations
 
+import math
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, NoReturn, cast
 
@@ -68,6 +69,32 @@ def finish_within(seconds: float) -> Generator[trio.CancelScope, None, None]:
     """
     with trio.move_on_after(seconds, shield=True) as scope:
         yield scope
+
+
+@asynccontextmanager
+@trio.lowlevel.enable_ki_protection
+async def finish_begun(seconds: float) -> AsyncGenerator[None, None]:
+    """Let what the block has begun go on for at most this many seconds after a cancellation.
+
+    For what cannot be taken up again where it was given up. It costs a task, so it is for what
+    may take time.
+
+    Cancellation:
+      One that comes before the block does not keep it from beginning; one that comes within is
+      raised at its end, if it was in time, and in it otherwise.
+
+    """
+    async with open_background_nursery() as nursery:
+        with finish_within(math.inf) as scope:
+            nursery.start_soon(_limit_from_cancellation, scope, seconds, name="limit of time")
+            yield
+
+
+async def _limit_from_cancellation(scope: trio.CancelScope, seconds: float) -> None:
+    try:
+        await trio.sleep_forever()
+    finally:
+        scope.deadline = trio.current_time() + seconds
 
 
 def _what_leaves(

@@ -126,10 +126,9 @@ class Outbox:
             self._room.unpark_all()
 
     async def finish(self) -> None:
-        """Write what is queued, for at most `NOTICE_TIMEOUT` seconds, also when cancelled."""
+        """Write what was put, for at most `NOTICE_TIMEOUT` seconds, also when cancelled."""
         with finish_within(NOTICE_TIMEOUT):
-            while self._queue and self._running:
-                await self._room.park()
+            await self.wait_flushed()
             if self._queue and not self._mid_frame:
                 # It fails when nobody is left to read it.
                 with suppress(trio.BrokenResourceError, trio.ClosedResourceError):

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+import socket
+import ssl
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import pytest
 import trio
 import trio.testing
 
+from tests.transports.http._serving import make_certificate
+from trio_mcp.transports.websocket._defaults import FINISH_TIMEOUT
 from trio_mcp.transports.websocket._frames import Close, FrameGate
 from trio_mcp.transports.websocket._stream import GuardedStream
 
-from ._wire import CLOSE, PONG, TEXT, frame
+from ._wire import CLOSE, PONG, TEXT, Raw, frame
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
 
 
 def guarded() -> tuple[GuardedStream, trio.StapledStream[Any, Any]]:
@@ -28,6 +37,14 @@ def guarded() -> tuple[GuardedStream, trio.StapledStream[Any, Any]]:
         write_timeout=1,
     )
     return stream, far
+
+
+def guarded_socket() -> tuple[GuardedStream, trio.abc.Stream]:
+    near, far = socket.socketpair()
+    stream, _ = guarded()
+    stream._stream = trio.SocketStream(trio.socket.from_stdlib_socket(near))
+    stream.open()
+    return stream, trio.SocketStream(trio.socket.from_stdlib_socket(far))
 
 
 async def test_frames_wait_until_the_handshake_is_done(autojump_clock):
@@ -71,6 +88,101 @@ async def test_frame_that_was_cut_off_is_the_last_one(autojump_clock):
     while data := await far.receive_some():
         received += data
     assert received == frame(TEXT, b"a")
+
+
+async def give_up(stream: GuardedStream, sending: Callable[[], Awaitable[None]]) -> None:
+    """Cancel a task that has just got the lock for writing, and has not gone on yet."""
+    async with trio.open_nursery() as nursery:
+        await stream._writing.acquire()
+        nursery.start_soon(sending)
+        await trio.testing.wait_all_tasks_blocked()
+        stream._writing.release()
+        nursery.cancel_scope.cancel()
+
+
+async def close_behind(stream: GuardedStream, far: trio.abc.Stream, code: int) -> bytes:
+    """Close in good order, and tell what has gone over the wire."""
+    await far.send_all(frame(CLOSE))
+    await stream.part(Close(code))
+    stream.close()
+    received = b""
+    while data := await far.receive_some():
+        received += data
+    await far.aclose()
+    return received
+
+
+async def test_cancel_before_the_first_byte_cuts_nothing_off():
+    stream, far = guarded_socket()
+    await give_up(stream, partial(stream.send_all, frame(TEXT, b"a")))
+    assert await close_behind(stream, far, 1002) == frame(CLOSE, b"\x03\xea", mask=False)
+
+
+async def test_close_that_was_given_up_before_its_first_byte_is_said_later():
+    stream, far = guarded_socket()
+    await give_up(stream, partial(stream.send_all, frame(CLOSE, b"\x03\xe8", mask=False)))
+    assert not stream.close_sent
+    assert await close_behind(stream, far, 1001) == frame(CLOSE, b"\x03\xe9", mask=False)
+
+
+async def test_close_that_was_collected_and_given_up_is_said_later():
+    stream, far = guarded_socket()
+    stream.cork()
+    await stream.send_all(frame(TEXT, b"a"))
+    await stream.send_all(frame(CLOSE, b"\x03\xe8", mask=False))
+    await give_up(stream, stream.uncork)
+    assert await close_behind(stream, far, 1001) == frame(CLOSE, b"\x03\xe9", mask=False)
+
+
+@pytest.mark.parametrize("steps", range(12))
+async def test_cancel_between_two_steps_of_tls_cuts_nothing_off(tmp_path, steps):
+    files = make_certificate(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(files["certfile"], files["keyfile"])
+    near, far = trio.testing.memory_stream_pair()
+    encrypted = trio.SSLStream(near, context, server_side=True)
+    context = ssl.create_default_context(cafile=files["certfile"])
+    reading = trio.SSLStream(far, context, server_hostname="localhost")
+    stream, _ = guarded()
+    stream._stream = encrypted  # type: ignore[assignment]
+    stream.open()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(reading.do_handshake)
+        await encrypted.do_handshake()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stream.send_all, frame(TEXT, b"a"))
+        for _ in range(steps):
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    await reading.send_all(frame(CLOSE))
+    await stream.part(Close(1001))
+    await near.aclose()
+    received = Raw(reading)
+    assert await received.close_code() == 1001
+
+
+async def test_cancel_leaves_time_to_finish_a_frame_that_is_begun(autojump_clock):
+    near, far = trio.testing.lockstep_stream_pair()
+    stream, _ = guarded()
+    stream._stream = near  # type: ignore[assignment]
+    stream.open()
+    received = bytearray()
+
+    async def read() -> None:
+        await trio.sleep(1.5 * FINISH_TIMEOUT)
+        while data := await far.receive_some():
+            received.extend(data)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(read)
+        with trio.move_on_after(FINISH_TIMEOUT) as scope:
+            await stream.send_all(frame(TEXT, b"a"))
+        assert scope.cancelled_caught
+        assert trio.current_time() == pytest.approx(1.5 * FINISH_TIMEOUT)
+        with trio.move_on_after(1):
+            await stream.part(Close(1001))
+        await near.aclose()
+    assert received == frame(TEXT, b"a") + frame(CLOSE, b"\x03\xe9", mask=False)
 
 
 async def test_refusal_of_the_library_is_not_sent_before_ours():

@@ -31,6 +31,10 @@ CONNECT_TIMEOUT: Final = 30.0
 CLOSE_TIMEOUT: Final = 1.0
 """Seconds for the closing handshake."""
 
+FINISH_TIMEOUT: Final = 0.5
+"""Seconds that a cancellation leaves a frame that is half written: nothing can follow on one that
+was cut off, and so the peer would not be told why the connection ends."""
+
 MAX_CHARACTERS: Final = 2**62
 """For the library's own limit, which counts characters: bytes have been counted before."""
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final, final
 
 import trio
 
+from trio_mcp._rpc._nursery import finish_begun
 from trio_mcp.errors import ConnectionLost
 
-from ._defaults import CUT_OFF, READ_SIZE
+from ._defaults import CUT_OFF, FINISH_TIMEOUT, READ_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -159,7 +160,7 @@ class GuardedStream(trio.abc.Stream):
         corked, self._corked = self._corked, None
         if corked:
             async with self._writing:
-                await self._write(b"".join(corked))
+                await self._write(corked)
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """Send a frame, or do nothing where that is in vain.
@@ -175,21 +176,36 @@ class GuardedStream(trio.abc.Stream):
             return
         if self._corked is not None:
             await trio.lowlevel.checkpoint()
-            if not self.close_sent:
-                self.close_sent = data[0] == _CLOSE_FRAME
-                self._corked.append(data)
+            self._corked.append(data)
             return
         async with self._writing:
-            if not self.close_sent:
-                self.close_sent = data[0] == _CLOSE_FRAME
-                await self._write(data)
+            await self._write([data])
 
     async def wait_send_all_might_not_block(self) -> None:
         await self._stream.wait_send_all_might_not_block()
 
-    async def _write(self, data: bytes) -> None:
+    async def _write(self, frames: list[bytes]) -> None:
+        """Send frames, up to one that closes, if none has been sent. Holds the lock."""
+        if self.close_sent:
+            return
+        # Whoever is cancelled before anything has gone out has cut nothing off, and a closing
+        # frame may still be sent. Behind this no checkpoint comes before the first byte.
+        await trio.lowlevel.checkpoint_if_cancelled()
+        opcodes = [frame[0] for frame in frames]
+        if _CLOSE_FRAME in opcodes:
+            self.close_sent = True
+            frames = frames[: opcodes.index(_CLOSE_FRAME) + 1]
         if self.unwritable or self._cut:
             return
+        data = b"".join(frames)
+        if len(data) <= READ_SIZE and isinstance(self._stream, trio.SocketStream):
+            await self._write_whole(data)
+            return
+        # Such a write waits in between, and a record of TLS even before its first byte.
+        async with finish_begun(FINISH_TIMEOUT):
+            await self._write_whole(data)
+
+    async def _write_whole(self, data: bytes) -> None:
         self._cut = True
         rest = memoryview(data)
         try:
