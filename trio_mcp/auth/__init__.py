@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trio_mcp.errors import OAuthRegistrationError as OAuthRegistrationError
     from trio_mcp.errors import OAuthTokenError as OAuthTokenError
 
+    from ._jwt import InvalidJwt as InvalidJwt
     from ._models import DEFAULT_GRANT_TYPES as DEFAULT_GRANT_TYPES
     from ._models import ID_JAG_GRANT_PROFILE as ID_JAG_GRANT_PROFILE
     from ._models import JWT_BEARER_GRANT_TYPE as JWT_BEARER_GRANT_TYPE
@@ -26,14 +27,45 @@ if TYPE_CHECKING:
     from ._models import OAuthToken as OAuthToken
     from ._models import ProtectedResourceMetadata as ProtectedResourceMetadata
     from ._models import TokenEndpointAuthMethod as TokenEndpointAuthMethod
+    from .server._access import AccessToken as AccessToken
+    from .server._access import TokenVerifier as TokenVerifier
+    from .server._access import principal_components as principal_components
+    from .server._errors import AuthorizationErrorCode as AuthorizationErrorCode
+    from .server._errors import AuthorizeError as AuthorizeError
+    from .server._errors import RegistrationError as RegistrationError
+    from .server._errors import RegistrationErrorCode as RegistrationErrorCode
+    from .server._errors import TokenError as TokenError
+    from .server._errors import TokenErrorCode as TokenErrorCode
+    from .server._provider import AuthorizationCode as AuthorizationCode
+    from .server._provider import AuthorizationParams as AuthorizationParams
+    from .server._provider import IdentityAssertionParams as IdentityAssertionParams
+    from .server._provider import (
+        OAuthAuthorizationServerProvider as OAuthAuthorizationServerProvider,
+    )
+    from .server._provider import ProviderTokenVerifier as ProviderTokenVerifier
+    from .server._provider import RefreshToken as RefreshToken
+    from .server._redirects import construct_redirect_uri as construct_redirect_uri
+    from .server._settings import AuthSettings as AuthSettings
+    from .server._settings import ClientRegistrationOptions as ClientRegistrationOptions
+    from .server._settings import RevocationOptions as RevocationOptions
 
 __all__ = [
     "DEFAULT_GRANT_TYPES",
     "ID_JAG_GRANT_PROFILE",
     "JWT_BEARER_GRANT_TYPE",
+    "AccessToken",
+    "AuthSettings",
+    "AuthorizationCode",
     "AuthorizationCodeResult",
+    "AuthorizationErrorCode",
+    "AuthorizationParams",
+    "AuthorizeError",
+    "ClientRegistrationOptions",
+    "IdentityAssertionParams",
+    "InvalidJwt",
     "InvalidRedirectUriError",
     "InvalidScopeError",
+    "OAuthAuthorizationServerProvider",
     "OAuthClientInformationFull",
     "OAuthClientMetadata",
     "OAuthFlowError",
@@ -42,17 +74,44 @@ __all__ = [
     "OAuthToken",
     "OAuthTokenError",
     "ProtectedResourceMetadata",
+    "ProviderTokenVerifier",
+    "RefreshToken",
+    "RegistrationError",
+    "RegistrationErrorCode",
+    "RevocationOptions",
     "TokenEndpointAuthMethod",
+    "TokenError",
+    "TokenErrorCode",
+    "TokenVerifier",
+    "construct_redirect_uri",
+    "principal_components",
 ]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            "construct_redirect_uri": ".server._redirects",
+            "TokenErrorCode": ".server._errors",
+            "AuthorizationErrorCode": ".server._errors",
+            "RegistrationErrorCode": ".server._errors",
+            "TokenError": ".server._errors",
+            "AuthorizeError": ".server._errors",
+            "RegistrationError": ".server._errors",
+            "ProviderTokenVerifier": ".server._provider",
+            "OAuthAuthorizationServerProvider": ".server._provider",
+            "RefreshToken": ".server._provider",
+            "AuthorizationCode": ".server._provider",
+            "IdentityAssertionParams": ".server._provider",
+            "AuthorizationParams": ".server._provider",
             "DEFAULT_GRANT_TYPES": "._models",
             "ID_JAG_GRANT_PROFILE": "._models",
             "JWT_BEARER_GRANT_TYPE": "._models",
+            "AccessToken": ".server._access",
+            "AuthSettings": ".server._settings",
             "AuthorizationCodeResult": "._models",
+            "ClientRegistrationOptions": ".server._settings",
+            "InvalidJwt": "._jwt",
             "InvalidRedirectUriError": "._models",
             "InvalidScopeError": "._models",
             "OAuthClientInformationFull": "._models",
@@ -63,6 +122,9 @@ if not TYPE_CHECKING:
             "OAuthToken": "._models",
             "OAuthTokenError": "trio_mcp.errors",
             "ProtectedResourceMetadata": "._models",
+            "RevocationOptions": ".server._settings",
             "TokenEndpointAuthMethod": "._models",
+            "TokenVerifier": ".server._access",
+            "principal_components": ".server._access",
         },
     )
