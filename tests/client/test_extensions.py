@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Literal
 
 import pytest
@@ -269,6 +270,7 @@ async def test_a_real_server_sees_what_is_declared(autojump_clock):
 async def test_bound_notifications_come_in_order_and_broken_ones_do_not(
     autojump_clock, connect, script, declaring, initialized, era, caplog
 ):
+    caplog.set_level(logging.DEBUG, "trio_mcp.client")
     receipts = Receipts()
     server = script(server__discover=declaring, initialize=initialized(), tools__call=DONE)
     mode = "auto" if era == "modern" else "legacy"

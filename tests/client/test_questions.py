@@ -212,7 +212,9 @@ async def test_a_server_takes_no_content_with_a_url(monkeypatch):
         return ElicitResult(action="accept", content={"card": "4711"})
 
     # A client that sends what its callback gave.
-    monkeypatch.setattr("trio_mcp.client._serving.with_defaults", lambda params, answer: answer)
+    monkeypatch.setattr(
+        "trio_mcp.client._serving.with_defaults", lambda params, answer, repeats: answer
+    )
     async with Client(mcp, mode="legacy", elicitation_callback=elicit) as client:
         await client.call_tool("pay")
     assert got == [ElicitResult(action="accept")]

@@ -38,6 +38,7 @@ from ._nursery import open_background_nursery
 from ._outbox import Outbox
 from ._pump import Pump
 from ._reasons import reason_of
+from ._repeats import Repeats
 from ._time_limit import TimeLimit
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ class Peer(Link):
         "_outbox",
         "_pump",
         "_reading",
+        "_repeats",
         "_serving",
         "_slots",
     )
@@ -135,6 +137,7 @@ class Peer(Link):
         self._lost_event = trio.Event()
         self._mute: ConnectionLost | None = None
         self._reading = trio.CancelScope()
+        self._repeats = Repeats()
         self._ended = trio.Event()
         self._nursery: trio.Nursery | None = None
 
@@ -349,7 +352,8 @@ class Peer(Link):
             else:
                 call.failed(MCPError.from_error_data(frame.error))
         elif frame.id is None or not fail_by_mistyped(self._calls, frame.id):
-            logger.warning(
+            self._repeats.warn(
+                logger,
                 "The peer reported an error for no open request: %d %s",
                 frame.error.code,
                 excerpt(frame.error.message),

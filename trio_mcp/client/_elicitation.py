@@ -10,13 +10,14 @@ from trio_mcp._codec import excerpt
 from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
+    from trio_mcp._rpc._repeats import Repeats
     from trio_mcp.types import ElicitRequestParams, ErrorData
 
 logger: Final = logging.getLogger("trio_mcp.client")
 
 
 def with_defaults(
-    params: ElicitRequestParams, answer: types.ElicitResult | ErrorData
+    params: ElicitRequestParams, answer: types.ElicitResult | ErrorData, repeats: Repeats
 ) -> types.ElicitResult | ErrorData:
     """Fill an accepted form's missing fields with the defaults that its schema names.
 
@@ -46,18 +47,20 @@ def with_defaults(
         for name, field in properties.items()
         if name not in content and is_object(field) and "default" in field
     }
-    _check(schema, content)
+    _check(schema, content, repeats)
     return answer.evolve(content=content)
 
 
-def _check(schema: Any, content: dict[str, Any]) -> None:
+def _check(schema: Any, content: dict[str, Any], repeats: Repeats) -> None:
     from trio_mcp._codec._schema import SchemaError, compile_validator  # noqa: PLC0415 - heavy
 
     try:
         violation = compile_validator(schema, trusted=False, where="the form").check(content)
     except SchemaError as exc:
-        logger.warning(
-            "A form of the server cannot be used to check its answer: %s", excerpt(str(exc))
+        repeats.warn(
+            logger,
+            "A form of the server cannot be used to check its answer: %s",
+            excerpt(str(exc)),
         )
         return
     if violation is not None:

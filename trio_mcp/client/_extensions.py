@@ -29,6 +29,7 @@ from ._results import decode_answer
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from trio_mcp._rpc._repeats import Repeats
     from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
 
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 ClaimedT = TypeVar("ClaimedT", bound="types.Result")
 NotifyParamsT = TypeVar("NotifyParamsT", bound=WireModel)
+
+DROPPED: Final = "%s of the server was dropped: %s"
+"""What the log says of a notification that is not as its method has it."""
 
 logger: Final = logging.getLogger("trio_mcp.client")
 
@@ -344,11 +348,14 @@ def read_claimed(claim: ResultClaim[ClaimedT], result: JsonObject, revision: Rev
 
 
 def read_notification(
-    binding: NotificationBinding[NotifyParamsT], params: JsonObject, revision: Revision
+    binding: NotificationBinding[NotifyParamsT],
+    params: JsonObject,
+    revision: Revision,
+    repeats: Repeats,
 ) -> NotifyParamsT | None:
     """Read what an extension's notification says; None, and a log line, if it does not fit."""
     try:
         return decode(binding.params_type, params, revision, where="params")
     except (DecodeError, ValueError) as exc:
-        logger.warning("%s of the server was dropped: %s", binding.method, excerpt(str(exc)))
+        repeats.warn(logger, DROPPED, binding.method, excerpt(str(exc)))
         return None

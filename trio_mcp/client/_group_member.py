@@ -17,6 +17,7 @@ from trio_mcp._protocol._subscriptions import (
     read_event,
 )
 from trio_mcp._rpc._nursery import one_cancellation
+from trio_mcp._rpc._repeats import Repeats
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError, RequestTimeout
 from trio_mcp.types import METHOD_NOT_FOUND, Implementation, PaginatedRequestParams
 
@@ -70,6 +71,7 @@ class Member:
     _removers: list[Callable[[], None]] = attrs.field(
         factory=list["Callable[[], None]"], init=False
     )
+    _repeats: Repeats = attrs.field(factory=Repeats, init=False)
 
     def listen(self) -> None:
         """Notice changes from now on."""
@@ -108,7 +110,7 @@ class Member:
         """
         self._listings += 1
         number = self._listings
-        offer = await _list(self.session)
+        offer = await _list(self.session, self._repeats)
         if number < self._latest:
             return False
         self._latest, self.offer = number, offer
@@ -261,16 +263,16 @@ async def _close(client: ConnectedClient, name: str) -> None:
         logger.exception("Closing the server %s failed", name)
 
 
-async def _list(session: ClientSession) -> Offer:
+async def _list(session: ClientSession, repeats: Repeats) -> Offer:
     return Offer(
-        tools=await _all_of(session, "tools", session.list_tools),
-        resources=await _all_of(session, "resources", session.list_resources),
-        prompts=await _all_of(session, "prompts", session.list_prompts),
+        tools=await _all_of(session, "tools", session.list_tools, repeats),
+        resources=await _all_of(session, "resources", session.list_resources, repeats),
+        prompts=await _all_of(session, "prompts", session.list_prompts, repeats),
     )
 
 
 async def _all_of(
-    session: ClientSession, kind: str, verb: Callable[..., Awaitable[Any]]
+    session: ClientSession, kind: str, verb: Callable[..., Awaitable[Any]], repeats: Repeats
 ) -> list[Any]:
     if not session.may_offer(kind):
         return []
@@ -286,5 +288,5 @@ async def _all_of(
     except MCPError as exc:
         if exc.code != METHOD_NOT_FOUND:
             raise
-        logger.warning("A server announces %s, and has no %s/list", kind, kind)
+        repeats.warn(logger, "A server announces %s, and has no %s/list", kind, kind)
         return []

@@ -9,6 +9,7 @@ import trio
 
 from trio_mcp._codec import excerpt
 from trio_mcp._rpc._nursery import finish_within, one_cancellation
+from trio_mcp._rpc._repeats import Repeats
 from trio_mcp.errors import ConnectionLost, MCPError
 from trio_mcp.types import INVALID_PARAMS
 
@@ -212,11 +213,14 @@ class Membership:
         return self._members.get(member.session) is member
 
     async def _watch(self, member: Member) -> None:
+        repeats = Repeats()
+
         async def ask_anew() -> None:
             try:
                 await self.refresh(member)
             except MCPError as exc:
-                logger.warning(
+                repeats.warn(
+                    logger,
                     "The server %s could not be listed anew: %s",
                     excerpt(member.info.name),
                     excerpt(exc.message),

@@ -6,6 +6,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from trio_mcp._codec import excerpt
 from trio_mcp._codec._headers import header_text
 from trio_mcp._protocol._header_faults import header_fault
 from trio_mcp._protocol._mirrors import argument_at, mirrored_arguments
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("trio_mcp.client")
 
+MAX_TOLD: Final = 100
+"""Tools that the log warns of. A server may have any number of faulty ones."""
+
 
 class Mirrors:
     """What each tool of one session wants to see in headers (`x-mcp-header`)."""
 
-    __slots__ = ("_last_page", "_learned", "_listing", "_lists", "_pages", "_wanted")
+    __slots__ = ("_last_page", "_learned", "_listing", "_lists", "_pages", "_told", "_wanted")
 
     def __init__(self) -> None:
         # With which page each tool was listed last, and how many pages and whole lists came.
@@ -36,6 +40,7 @@ class Mirrors:
         # Tools that want something, as they were listed last.
         self._wanted: dict[str, dict[str, Path]] = {}
         self._last_page: Sequence[Tool] | None = None
+        self._told: set[tuple[str, str]] = set()
 
     def keep_usable(self, result: ListToolsResult) -> ListToolsResult:
         """Leave out tools with faulty annotations, as HTTP clients must; each is warned of."""
@@ -45,11 +50,22 @@ class Mirrors:
             if (fault := header_fault(tool.input_schema)) is not None
         }
         for name, fault in faults.items():
-            logger.warning("The tool %r is left out of the list: %s", name, fault)
+            self._tell_left_out(name, fault)
         if not faults:
             return result
         usable = [tool for tool in result.tools if tool.name not in faults]
         return result.evolve(tools=usable)
+
+    def _tell_left_out(self, name: str, fault: str) -> None:
+        # Once each: a server may have its tools listed again and again.
+        shown = excerpt(name), excerpt(fault)
+        is_new = shown not in self._told and len(self._told) < MAX_TOLD
+        level = logging.WARNING if is_new else logging.DEBUG
+        logger.log(level, "The tool %r is left out of the list: %s", *shown)
+        if is_new:
+            self._told.add(shown)
+            if len(self._told) == MAX_TOLD:
+                logger.warning("Of other tools that are left out, only the level DEBUG tells")
 
     def learn(self, tools: Sequence[Tool]) -> None:
         """Take note of a page of tools, without the faulty ones."""

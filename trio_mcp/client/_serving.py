@@ -13,6 +13,7 @@ from trio_mcp._codec import DecodeError, decode, encode, excerpt
 from trio_mcp._protocol._ladder import Accepted
 from trio_mcp._protocol._refusals import invalid_params, method_not_found
 from trio_mcp._protocol._sampling_turns import check_tool_turns
+from trio_mcp._rpc._repeats import Repeats
 from trio_mcp._rpc._service import Connection, Serving
 from trio_mcp._rpc._standing import StandingRequests
 from trio_mcp.errors import InvalidResponse, MCPError
@@ -22,7 +23,7 @@ from trio_mcp.types._revisions import LATEST_HANDSHAKE
 
 from ._callbacks import ClientRequestContext
 from ._elicitation import with_defaults
-from ._extensions import read_notification
+from ._extensions import DROPPED, read_notification
 from ._listeners import Listeners
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class ClientServing(Serving):
         "_callbacks",
         "_capabilities",
         "_extensions",
+        "_repeats",
         "_session",
         "listeners",
         "raise_exceptions",
@@ -92,6 +94,7 @@ class ClientServing(Serving):
         self._callbacks = callbacks
         self._capabilities = capabilities
         self._extensions = extensions
+        self._repeats = Repeats()
         self.listeners: Listeners[NotificationListener] = Listeners()
         self.standing = StandingRequests()
 
@@ -123,7 +126,8 @@ class ClientServing(Serving):
         """See `Serving.accept`. A modern server may ask nothing, and gets no answer."""
         revision = exchange.connection.revision or LATEST_HANDSHAKE
         if revision.is_modern:
-            logger.warning(
+            self._repeats.warn(
+                logger,
                 "The server sent the request %s, which protocol version %s does not allow; "
                 "it was dropped",
                 excerpt(exchange.method),
@@ -183,7 +187,7 @@ class ClientServing(Serving):
         else:
             self._check_elicitation(params)
             given = await awaited("elicitation_callback", callback(context, params))
-            answer = with_defaults(params, _of_kind(method, given))
+            answer = with_defaults(params, _of_kind(method, given), self._repeats)
         return answer
 
     def _callback(self, method: str) -> Callable[..., Awaitable[Any]]:
@@ -229,7 +233,9 @@ class ClientServing(Serving):
             listener(method, params)
         binding = self._extensions.binding_for(method)
         if binding is not None:
-            read = read_notification(binding, params, connection.revision or LATEST_HANDSHAKE)
+            read = read_notification(
+                binding, params, connection.revision or LATEST_HANDSHAKE, self._repeats
+            )
             if read is None:
                 return None
             return functools.partial(_call, f"handler of {method}", binding.handler, read)
@@ -245,7 +251,7 @@ class ClientServing(Serving):
         try:
             read = decode(spec.params_type(), params, revision, where="params")
         except DecodeError as exc:
-            logger.warning("%s of the server was dropped: %s", method, excerpt(str(exc)))
+            self._repeats.warn(logger, DROPPED, method, excerpt(str(exc)))
             return None
         return functools.partial(_tell, callbacks, method, read)
 
@@ -257,7 +263,8 @@ class ClientServing(Serving):
         Only what can have been a request is answered, and only in the era in which servers
         send requests; a line that is no message never ends the session.
         """
-        logger.warning(
+        self._repeats.warn(
+            logger,
             "The server sent what is no message (%s): %s",
             excerpt(malformed.message),
             excerpt(malformed.excerpt or ""),

@@ -11,7 +11,7 @@ import trio
 
 from trio_mcp import types
 from trio_mcp._checks import awaited, check_callable, check_flag, check_items, check_kind
-from trio_mcp._codec import DecodeError, decode
+from trio_mcp._codec import DecodeError, decode, excerpt
 from trio_mcp._protocol._subscriptions import (
     ACKNOWLEDGED,
     Pacing,
@@ -23,6 +23,7 @@ from trio_mcp._protocol._subscriptions import (
 from trio_mcp._rpc._block import guarded_block
 from trio_mcp._rpc._calls import MAX_LAG
 from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp._rpc._repeats import Repeats
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError, RequestTimeout
 from trio_mcp.types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 from trio_mcp.types._revisions import LATEST_MODERN
@@ -91,6 +92,7 @@ class ListenRoute:
     pending: dict[ServerEvent, None] = attrs.field(factory=dict[ServerEvent, None])
     _selection: Selection | None = None
     _changed: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
+    _repeats: Repeats = attrs.field(factory=Repeats)
 
     def take(self, method: str, params: JsonObject) -> None:
         """Take a notification of this subscription."""
@@ -122,7 +124,11 @@ class ListenRoute:
                 where="params",
             )
         except DecodeError as exc:
-            logger.warning("An acknowledgement of a subscription was dropped: %s", exc)
+            self._repeats.warn(
+                logger,
+                "An acknowledgement of a subscription was dropped: %s",
+                excerpt(str(exc)),
+            )
             return
         self.acknowledge(read.notifications, subscription_id_of(params))
 

@@ -14,6 +14,7 @@ import trio
 from trio_mcp._codec import JsonError, dumps, loads
 from trio_mcp._protocol._subscriptions import EventsLost, read_event, write_event
 from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp._rpc._repeats import Repeats
 from trio_mcp.transports._redis import (
     DEFAULT_PREFIX,
     RedisAddress,
@@ -157,6 +158,7 @@ class _Channel:
     _lock: threading.Lock = attrs.Factory(threading.Lock)
     # Who publishes: what this process has told its own listeners already.
     _me: str = ""
+    _repeats: Repeats = attrs.Factory(Repeats)
 
     def enter(self, block: _Block) -> bool:
         """Know a block; returns whether it is the first one."""
@@ -223,7 +225,7 @@ class _Channel:
         try:
             message = loads(push[2])
         except JsonError as exc:
-            logger.warning("Something else was published on %s: %s", self.name, exc)
+            self._repeats.warn(logger, "Something else was published on %s: %s", self.name, exc)
             return
         if not is_object(message) or message.get("from") == self._me:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 import httpx
@@ -10,6 +11,7 @@ import pytest
 import trio
 import trio.testing
 
+from tests._limits import SOON
 from trio_mcp import Client
 from trio_mcp.errors import ConnectionLost
 from trio_mcp.transports import streamable_http_client
@@ -45,7 +47,7 @@ async def test_notifications_come_on_the_stream_of_the_session():
         heard.append(message)
 
     async with scripted(Pushing()) as url, Client(url, mode="legacy", message_handler=hear):
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             await until(lambda: heard)
     assert isinstance(heard[0], ToolListChangedNotification)
 
@@ -62,7 +64,7 @@ async def test_stream_of_the_session_is_opened_again_where_it_was():
 
     server = Pushing()
     async with scripted(server) as url, Client(url, mode="legacy"):
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             await until(lambda: len(server.asked("GET")) == 3)
         await trio.testing.wait_all_tasks_blocked(0.02)
     assert [each.headers.get("last-event-id") for each in server.asked("GET")] == [
@@ -214,7 +216,7 @@ async def test_renewal_that_is_refused_is_left_to_the_next_call(caplog):
 
     server = Refusing()
     async with scripted(server) as url, Client(url, mode="legacy") as client:
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             await until(lambda: "not now" in caplog.text)
             await client.call_tool("x")
     assert len(server.asked("initialize")) == 3
@@ -252,6 +254,44 @@ async def test_event_beyond_the_limit_is_lost_and_no_other(caplog):
     assert "longer than 1000 bytes (max_sse_event_size)" in caplog.text
 
 
+async def test_junk_on_the_stream_of_the_session_is_told_a_few_times(caplog):
+    class Rambling(OlderScripted):
+        async def GET(self, seen: Seen) -> None:  # noqa: N802
+            await seen.events("data: junk\n\n" * 150)
+            await seen.message(CHANGED)
+            await seen.gone.wait()
+
+    heard: list[Any] = []
+
+    async def hear(message: Any) -> None:
+        heard.append(message)
+
+    async with scripted(Rambling()) as url, Client(url, mode="legacy", message_handler=hear):
+        with trio.fail_after(5):
+            await until(lambda: len(heard) == 151)
+    told = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+    assert ["junk" in each for each in told] == [True] * 3
+
+
+async def test_answers_that_do_not_reach_the_server_are_told_a_few_times(caplog):
+    class Asking(OlderScripted):
+        async def GET(self, seen: Seen) -> None:  # noqa: N802
+            for number in range(1, 51):
+                await seen.message({"id": number, "method": "ping"})
+                await until(lambda number=number: len(self.asked("answer")) == number)
+            await seen.message(CHANGED)
+            await seen.gone.wait()
+
+        async def answer(self, seen: Seen) -> None:
+            await seen.raw(500)
+
+    async with scripted(Asking()) as url:
+        await hear_a_change(url)
+        await until(lambda: "(10 times by now)" in caplog.text)
+    told = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+    assert ["did not reach the server" in each for each in told] == [True] * 2
+
+
 class Signing(httpx.Auth):
     """Fails for what a method of its name says."""
 
@@ -276,7 +316,7 @@ async def test_listening_that_ends_is_told(caplog):
 
     server = Ending()
     async with scripted(server) as url, Client(url, mode="legacy") as client:
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             await until(lambda: "not listened to any more" in caplog.text)
         await client.call_tool("x")
     assert len(server.asked("GET")) == 2
@@ -315,7 +355,7 @@ async def test_what_fails_while_answering_or_telling_harms_no_call(caplog):
     async with scripted(server) as url:
         transport = streamable_http_client(url, auth=Signing("POST", b'"id":"q"'))
         async with Client(transport, mode="legacy") as client:
-            with trio.fail_after(2):
+            with trio.fail_after(SOON):
                 await client.call_tool("x")
         transport = streamable_http_client(url, auth=Signing("POST", b"notifications/cancelled"))
         async with Client(transport, mode="legacy") as client:
@@ -369,7 +409,7 @@ async def test_id_of_an_event_is_sent_back_as_it_came(given, sent, where):
             await hear_a_change(url)
         else:
             async with Client(url, mode="legacy") as client:
-                with trio.fail_after(2):
+                with trio.fail_after(SOON):
                     if sent is None:
                         with pytest.raises(ConnectionLost, match="before the answer"):
                             await client.call_tool("x")
@@ -392,7 +432,7 @@ async def test_id_that_is_taken_back_while_a_call_goes_on_loses_it():
             await seen.end()
 
     async with scripted(Cutting()) as url, Client(url, mode="legacy") as client:
-        with trio.fail_after(2), pytest.raises(ConnectionLost, match="taken back where"):
+        with trio.fail_after(SOON), pytest.raises(ConnectionLost, match="taken back where"):
             await client.call_tool("x")
 
 
@@ -424,7 +464,7 @@ async def test_call_whose_stream_brings_nothing_is_lost_unless_the_server_may_po
 
     server = Cutting()
     async with scripted(server) as url, Client(url, mode=version) as client:
-        with trio.fail_after(3):
+        with trio.fail_after(SOON):
             if version == "2025-11-25" and ending == "in good order":
                 await client.call_tool("x")
             else:

@@ -15,6 +15,7 @@ from trio_mcp._rpc._answer import INTERNAL_ERROR_TEXT, answer, error_for
 from trio_mcp._rpc._calls import logger, read_progress, run_progress_callback
 from trio_mcp._rpc._exchange import NO_PARAMS, Exchange
 from trio_mcp._rpc._pump import Pump, run_logged
+from trio_mcp._rpc._repeats import Repeats
 from trio_mcp.errors import ConnectionLost
 from trio_mcp.types import (
     INTERNAL_ERROR,
@@ -83,6 +84,7 @@ class Inbound:
         self._ending = 0
         self._ended = trio.lowlevel.ParkingLot()
         self._lingers = False
+        self._repeats = Repeats()
         self.pump = Pump()
         self.nursery: trio.Nursery | None = None
         self._is_closing = False
@@ -165,7 +167,9 @@ class Inbound:
         elif isinstance(frame, JSONRPCResponse) or frame.id is not None:
             self.stray_answer(frame.id)
         else:
-            logger.warning("The server reported an error: %s", excerpt(frame.error.message))
+            self._repeats.warn(
+                logger, "The server reported an error: %s", excerpt(frame.error.message)
+            )
 
     async def hear(
         self,
@@ -280,7 +284,7 @@ class Inbound:
         try:
             await self._post(message)
         except ConnectionLost as exc:
-            logger.warning("An answer did not reach the server: %s", exc)
+            self._repeats.warn(logger, "An answer did not reach the server: %s", exc)
             if call is not None and self._fail is not None and is_for_want_of_connections(exc):
                 self._fail(call, exc.again())
         except (TypeError, ValueError) as exc:

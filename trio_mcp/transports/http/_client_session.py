@@ -12,6 +12,7 @@ from trio_mcp._codec import parse_frame
 from trio_mcp._codec._sse import EventSplitter, EventTooLong
 from trio_mcp._rpc._calls import logger
 from trio_mcp._rpc._flight import Together
+from trio_mcp._rpc._repeats import Repeats
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError
 
 from ._body import Body
@@ -62,6 +63,7 @@ class HttpSession:
         self._params: JsonObject = {}
         self._renewal = Together()
         self._listening = trio.CancelScope()
+        self._warn = partial(Repeats().warn, logger)
         self.id: str | None = None
         self.terminates = True
         self.nursery: trio.Nursery | None = None
@@ -108,7 +110,7 @@ class HttpSession:
 
     async def _open_another(self, lost_id: str) -> None:
         assert self._initialize is not None
-        logger.warning("%s has lost the session: another one is opened", self._shown)
+        self._warn("%s has lost the session: another one is opened", self._shown)
         self.stop_listening()
         try:
             await self._initialize(self._params)
@@ -158,14 +160,14 @@ class HttpSession:
                     position.last_event_id = None
                 elif is_final(exc):
                     if was_open:
-                        logger.warning("%s is not listened to any more: %s", self._shown, exc)
+                        self._warn("%s is not listened to any more: %s", self._shown, exc)
                     return False
                 patience.failed()
             else:
                 was_open = True
                 await self._hear(body, position, patience)
             if patience.failures == MAX_FAILURES:
-                logger.warning("%s does not keep its stream of messages open", self._shown)
+                self._warn("%s does not keep its stream of messages open", self._shown)
             await patience.wait()
 
     async def _hear(self, body: Body, position: Position, patience: Patience) -> None:
@@ -185,7 +187,7 @@ class HttpSession:
         except ConnectionLost as exc:
             logger.debug("The stream for what the server says unasked: %s", exc)
         except EventTooLong as exc:
-            logger.warning("%s: %s (max_sse_event_size), which is lost", body.what, exc)
+            self._warn("%s: %s (max_sse_event_size), which is lost", body.what, exc)
             # There it would come again.
             position.last_event_id = None
         finally:
@@ -207,7 +209,7 @@ class HttpSession:
             except MCPError as exc:
                 if not isinstance(exc, ConnectionLost) or is_final(exc):
                     # Whoever calls next tries again, and is told.
-                    logger.warning("The session could not be opened again: %s", exc)
+                    self._warn("The session could not be opened again: %s", exc)
                     return
                 patience.failed()
                 await patience.wait()

@@ -16,6 +16,7 @@ from trio_mcp._rpc._bad_answers import fail_by_mistyped
 from trio_mcp._rpc._calls import read_progress
 from trio_mcp._rpc._exchange import NO_PARAMS, Exchange, HttpDetails
 from trio_mcp._rpc._pump import Pump
+from trio_mcp._rpc._repeats import Repeats
 from trio_mcp.errors import ConnectionLost, MCPError
 from trio_mcp.types import (
     JSONRPCError,
@@ -91,6 +92,7 @@ class Session:
         self._outage = outage
         self._can_ask = not (is_stateless or options.json_response)
         self._inbound: OpenRequests[Exchange] = OpenRequests()
+        self._repeats = Repeats()
         self._streams: dict[str, SessionStream] = {}
         self._last_stream = 0
         self._order = trio.Lock()
@@ -183,7 +185,8 @@ class Session:
         if call is not None:
             call.failed(MCPError.from_error_data(frame.error))
         elif frame.id is None or not fail_by_mistyped(self.calls, frame.id):
-            logger.warning(
+            self._repeats.warn(
+                logger,
                 "A client reported an error for no open request: %d %s",
                 frame.error.code,
                 excerpt(frame.error.message),

@@ -17,6 +17,7 @@ from trio_mcp._codec import dump_message
 from trio_mcp._rpc._calls import logger
 from trio_mcp._rpc._channel import Undelivered
 from trio_mcp._rpc._nursery import finish_within
+from trio_mcp._rpc._repeats import Repeats
 from trio_mcp.errors import ConnectionLost
 from trio_mcp.types import JSONRPCNotification, JSONRPCRequest
 
@@ -77,6 +78,7 @@ class SsePosts:
         self._notices = 0
         self._changed = trio.lowlevel.ParkingLot()
         self._closing = trio.Event()
+        self._repeats = Repeats()
         self.endpoint: Endpoint | None = None
 
     async def start(self, messages: list[JSONRPCMessage]) -> None:
@@ -183,7 +185,7 @@ class SsePosts:
         try:
             await self._post(content)
         except ConnectionLost as exc:
-            logger.warning("%s did not reach the server: %s", what, exc)
+            self._repeats.warn(logger, "%s did not reach the server: %s", what, exc)
             return exc.again()
         except Exception:  # noqa: BLE001 - such as of an `httpx.Auth`; it ends nothing else
             logger.exception("%s did not reach the server", what)
