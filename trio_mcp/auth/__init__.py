@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from trio_mcp.errors import OAuthRegistrationError as OAuthRegistrationError
     from trio_mcp.errors import OAuthTokenError as OAuthTokenError
 
+    from ._identifiers import is_valid_client_metadata_url as is_valid_client_metadata_url
+    from ._identifiers import issuers_match as issuers_match
     from ._jwt import InvalidJwt as InvalidJwt
     from ._models import DEFAULT_GRANT_TYPES as DEFAULT_GRANT_TYPES
     from ._models import ID_JAG_GRANT_PROFILE as ID_JAG_GRANT_PROFILE
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from ._models import OAuthToken as OAuthToken
     from ._models import ProtectedResourceMetadata as ProtectedResourceMetadata
     from ._models import TokenEndpointAuthMethod as TokenEndpointAuthMethod
+    from ._pkce import PKCEParameters as PKCEParameters
+    from ._scopes import get_client_metadata_scopes as get_client_metadata_scopes
+    from ._scopes import union_scopes as union_scopes
     from .server._access import AccessToken as AccessToken
     from .server._access import TokenVerifier as TokenVerifier
     from .server._access import principal_components as principal_components
@@ -73,6 +78,7 @@ __all__ = [
     "OAuthRegistrationError",
     "OAuthToken",
     "OAuthTokenError",
+    "PKCEParameters",
     "ProtectedResourceMetadata",
     "ProviderTokenVerifier",
     "RefreshToken",
@@ -84,36 +90,33 @@ __all__ = [
     "TokenErrorCode",
     "TokenVerifier",
     "construct_redirect_uri",
+    "get_client_metadata_scopes",
+    "is_valid_client_metadata_url",
+    "issuers_match",
     "principal_components",
+    "union_scopes",
 ]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "construct_redirect_uri": ".server._redirects",
-            "TokenErrorCode": ".server._errors",
-            "AuthorizationErrorCode": ".server._errors",
-            "RegistrationErrorCode": ".server._errors",
-            "TokenError": ".server._errors",
-            "AuthorizeError": ".server._errors",
-            "RegistrationError": ".server._errors",
-            "ProviderTokenVerifier": ".server._provider",
-            "OAuthAuthorizationServerProvider": ".server._provider",
-            "RefreshToken": ".server._provider",
-            "AuthorizationCode": ".server._provider",
-            "IdentityAssertionParams": ".server._provider",
-            "AuthorizationParams": ".server._provider",
-            "DEFAULT_GRANT_TYPES": "._models",
-            "ID_JAG_GRANT_PROFILE": "._models",
-            "JWT_BEARER_GRANT_TYPE": "._models",
             "AccessToken": ".server._access",
             "AuthSettings": ".server._settings",
+            "AuthorizationCode": ".server._provider",
             "AuthorizationCodeResult": "._models",
+            "AuthorizationErrorCode": ".server._errors",
+            "AuthorizationParams": ".server._provider",
+            "AuthorizeError": ".server._errors",
             "ClientRegistrationOptions": ".server._settings",
+            "DEFAULT_GRANT_TYPES": "._models",
+            "ID_JAG_GRANT_PROFILE": "._models",
+            "IdentityAssertionParams": ".server._provider",
             "InvalidJwt": "._jwt",
             "InvalidRedirectUriError": "._models",
             "InvalidScopeError": "._models",
+            "JWT_BEARER_GRANT_TYPE": "._models",
+            "OAuthAuthorizationServerProvider": ".server._provider",
             "OAuthClientInformationFull": "._models",
             "OAuthClientMetadata": "._models",
             "OAuthFlowError": "trio_mcp.errors",
@@ -121,10 +124,22 @@ if not TYPE_CHECKING:
             "OAuthRegistrationError": "trio_mcp.errors",
             "OAuthToken": "._models",
             "OAuthTokenError": "trio_mcp.errors",
+            "PKCEParameters": "._pkce",
             "ProtectedResourceMetadata": "._models",
+            "ProviderTokenVerifier": ".server._provider",
+            "RefreshToken": ".server._provider",
+            "RegistrationError": ".server._errors",
+            "RegistrationErrorCode": ".server._errors",
             "RevocationOptions": ".server._settings",
             "TokenEndpointAuthMethod": "._models",
+            "TokenError": ".server._errors",
+            "TokenErrorCode": ".server._errors",
             "TokenVerifier": ".server._access",
+            "construct_redirect_uri": ".server._redirects",
+            "get_client_metadata_scopes": "._scopes",
+            "is_valid_client_metadata_url": "._identifiers",
+            "issuers_match": "._identifiers",
             "principal_components": ".server._access",
+            "union_scopes": "._scopes",
         },
     )
