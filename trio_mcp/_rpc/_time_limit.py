@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
@@ -11,7 +12,7 @@ import trio
 from trio_mcp.errors import RequestTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Generator
 
     from ._link import CallOptions
 
@@ -53,6 +54,24 @@ class TimeLimit:
     def progressed(self) -> None:
         """A report came: start anew, if the caller wants that, but never past the maximum."""
         if self._options.reset_timeout_on_progress:
+            self.start()
+
+    @contextmanager
+    def paused(self) -> Generator[None, None, None]:
+        """Let no time pass: what happens here is none of the server's, such as a login.
+
+        At the end the request is sent (again), and its time runs anew. The maximum that a
+        caller has given goes on: it is for all of the call.
+        """
+        began = trio.current_time()
+        is_given = self._options.max_total_timeout is not None
+        self._scope.deadline = self._latest if is_given else math.inf
+        try:
+            yield
+        finally:
+            if not is_given:
+                self._latest += trio.current_time() - began
+            self._scope.deadline = self._latest
             self.start()
 
     def passed(self, method: str) -> RequestTimeout:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from trio_mcp.transports.http._app import HttpApp as HttpApp
     from trio_mcp.transports.http._app import SseApp as SseApp
     from trio_mcp.transports.http._asgi import HttpRequest as HttpRequest
+    from trio_mcp.transports.http._authorizing import Authorizer as Authorizer
+    from trio_mcp.transports.http._authorizing import SignedRequest as SignedRequest
     from trio_mcp.transports.http._client import streamable_http_client as streamable_http_client
     from trio_mcp.transports.http._defaults import (
         DEFAULT_MAX_REQUEST_BODY_SIZE as DEFAULT_MAX_REQUEST_BODY_SIZE,
@@ -97,6 +99,7 @@ __all__ = [
     "FORCE_KILL_TIMEOUT",
     "MAX_LINE_SIZE",
     "PROCESS_TERMINATION_TIMEOUT",
+    "Authorizer",
     "Batch",
     "Channel",
     "EventCallback",
@@ -119,6 +122,7 @@ __all__ = [
     "ServeOptions",
     "ServeWebSocketOptions",
     "SharedEventStore",
+    "SignedRequest",
     "SseApp",
     "SseAppOptions",
     "StdioServerParameters",
@@ -161,6 +165,8 @@ if not TYPE_CHECKING:
             "stdio_client": "._stdio_client",
             "stdio_server": "._stdio_server",
             # HTTP.
+            "Authorizer": ".http._authorizing",
+            "SignedRequest": ".http._authorizing",
             "DEFAULT_MAX_REQUEST_BODY_SIZE": ".http._defaults",
             "DEFAULT_MAX_SESSIONS": ".http._defaults",
             "DEFAULT_SESSION_IDLE_TIMEOUT": ".http._defaults",

@@ -9,6 +9,7 @@ from trio_mcp._checks import check_flag, check_number, check_text, check_whole
 from trio_mcp._rpc._block import guarded_block
 from trio_mcp._rpc._channel import LinkedEnds
 
+from ._authorizing import check_auth
 from ._client_link import open_http_link
 from ._defaults import DEFAULT_MAX_SSE_EVENT_SIZE
 from ._endpoint import CONNECT_TIMEOUT, Endpoint, check_headers, check_url, make_client
@@ -69,7 +70,8 @@ async def streamable_http_client(
     Args:
       url: ``https://…`` or ``http://…``. Redirects are followed within its origin.
       headers: Further headers of each request. Those of the protocol cannot be overridden.
-      auth: What signs the requests: an ``httpx.Auth``, or a name and a password.
+      auth: What signs the requests: `trio_mcp.OAuth` and its like (any `Authorizer`), an
+          ``httpx.Auth``, or a name and a password.
       http_client: An ``httpx.AsyncClient``, or what looks like one, to send them with. It
           stays yours to close, and is used as it is, but for its time limits and redirects.
           Its pool needs a connection for each call, for each answer to a question of the server,
@@ -92,6 +94,7 @@ async def streamable_http_client(
     check_url(url)
     if headers is not None:
         check_headers(headers)
+    check_auth(auth)
     check_flag("terminate_on_close", terminate_on_close)
     if max_sse_event_size is not None:
         check_whole("max_sse_event_size", max_sse_event_size, least=1)
@@ -99,7 +102,8 @@ async def streamable_http_client(
     max_event_size = 2**63 if max_sse_event_size is None else max_sse_event_size
     options = (url, headers or {}, auth, connect_timeout)
     if http_client is not None:
-        yield HttpEnds(Endpoint(http_client, *options), max_event_size, terminate_on_close)
+        endpoint = Endpoint(http_client, *options, is_own=False)
+        yield HttpEnds(endpoint, max_event_size, terminate_on_close)
         return
     async with make_client(url) as client:
         yield HttpEnds(Endpoint(client, *options), max_event_size, terminate_on_close)

@@ -225,7 +225,7 @@ class HttpLink(Link):
     async def _post(self, call: HttpCall, headers: Mapping[str, str], content: bytes) -> Any:
         await self._inbound.settle()
         call.sent = True
-        response = await self._endpoint.send("POST", headers, content)
+        response = await self._endpoint.send("POST", headers, content, pause=call.limit.paused)
         call.has_arrived = True
         if media_type(response) == "text/event-stream":
             self._leave_place(call)
@@ -274,7 +274,9 @@ class HttpLink(Link):
                 headers["mcp-method"] = message.method
         else:
             headers.update(self._session.headers(revision))
-        response = await self._endpoint.send("POST", headers, content)
+        # A notice of what was given up is sent on leaving.
+        may_ask = getattr(message, "method", None) != "notifications/cancelled"
+        response = await self._endpoint.send("POST", headers, content, may_ask=may_ask)
         what = f"POST {shown(self._endpoint.url)}"
         if response.status_code >= 300:
             raise await refused(response, what)

@@ -6,7 +6,8 @@ import functools
 import ipaddress
 import logging
 import re
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import urljoin, urlsplit
 
 import attrs
@@ -15,12 +16,14 @@ from trio_mcp._checks import check_mapping
 from trio_mcp.errors import ConnectionLost
 from trio_mcp.transports._urls import split_url
 
+from ._authorizing import Authorizer, Authorizing, SignedRequest
 from ._body import Body, without_generator
 from ._http_errors import is_http_error, lost_by, refused_with, shown
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
 logger: Final = logging.getLogger("trio_mcp.client")
 
@@ -47,8 +50,9 @@ class Endpoint:
       client: An `httpx.AsyncClient`, or what looks like one.
       url: Where requests go.
       headers: What each request carries.
-      auth: An `httpx.Auth`, or what the client takes for one.
+      auth: An `Authorizer`, an `httpx.Auth`, or what the client takes for one.
       connect_timeout: Seconds to reach the server, and for each part of a request to be taken.
+      is_own: Whether the client is ours, and no user's.
 
     """
 
@@ -57,22 +61,79 @@ class Endpoint:
     _headers: Mapping[str, str]
     _auth: Any = None
     _connect_timeout: float = CONNECT_TIMEOUT
+    _is_own: bool = attrs.field(default=True, kw_only=True, alias="is_own")
     _warned: bool = False
 
     async def send(
-        self, method: str, headers: Mapping[str, str | bytes], content: bytes | None = None
+        self,
+        method: str,
+        headers: Mapping[str, str | bytes],
+        content: bytes | None = None,
+        *,
+        pause: Callable[[], AbstractContextManager[Any]] = nullcontext,
+        may_ask: bool = True,
     ) -> Any:
         """Send a request and return the response, its body not read yet.
 
         Redirects are followed within the origin alone: elsewhere, neither the credentials nor
         what is asked is anybody's business.
 
+        Args:
+          method: Of HTTP.
+          headers: Of this request alone.
+          content: Its body.
+          pause: Makes a block in which no time of the call passes: a token is being fetched.
+          may_ask: Whether a person may be asked for a token.
+
         Raises:
           ConnectionLost: if there is no response, or it leads elsewhere.
+          MCPError: what the authorizer raises.
 
         """
+        if not isinstance(self._auth, Authorizer):
+            return await self._follow(method, headers, content, None)
+        http_client = None if self._is_own else self._client
+        # On leaving there is no time for a person to answer.
+        may_ask = may_ask and method != "DELETE"
+        request = SignedRequest(method, self.url, content, http_client, may_ask)
+        authorizing = Authorizing(self._auth, request, pause)
+        while True:
+            response = await self._follow(method, headers, content, authorizing)
+            response = await self._read_refusal(response, request)
+            try:
+                is_again = await authorizing.answered(response.status_code, response.headers)
+            except BaseException:
+                await self._body(response, request).leave()  # noqa: ASYNC102 - bounded inside
+                raise
+            if not is_again:
+                return response
+            await self._body(response, request).leave()
+
+    async def _read_refusal(self, response: Any, request: SignedRequest) -> Any:
+        """Take over what a refusal says, so that nothing is open while the authorizer works."""
+        if response.status_code < 400:
+            return response
+        body = self._body(response, request)
+        try:
+            return _Refusal(response, await body.read_begin(MAX_ERROR_BODY))
+        finally:
+            await body.leave()  # noqa: ASYNC102 - it shields itself, bounded
+
+    def _body(self, response: Any, request: SignedRequest) -> Body:
+        return Body(response, f"{request.method} {shown(request.url)}")
+
+    async def _follow(
+        self,
+        method: str,
+        headers: Mapping[str, str | bytes],
+        content: bytes | None,
+        authorizing: Authorizing | None,
+    ) -> Any:
         url = moved_to = self.url
         for _ in range(MAX_REDIRECTS):
+            if authorizing is not None:
+                authorizing.request.url = url
+                headers = _replaced(headers, await authorizing.sign())
             response = await self._send(method, url, headers, content)
             status = response.status_code
             location = response.headers.get("location")
@@ -96,7 +157,8 @@ class Endpoint:
         headers: Mapping[str, str | bytes],
         content: bytes | None,
     ) -> Any:
-        options = {} if self._auth is None else {"auth": self._auth}
+        is_ours = self._auth is None or isinstance(self._auth, Authorizer)
+        options = {} if is_ours else {"auth": self._auth}
         # No time limit for reading: streams are silent for as long as they like, and callers
         # have time limits of their own. In this form every client of the family takes it.
         limit = self._connect_timeout
@@ -128,6 +190,30 @@ class Endpoint:
                 "cancelled: use HTTP/1.1",
                 shown(self.url),
             )
+
+
+@final
+class _Refusal:
+    """A response whose body has been read, as far as it matters."""
+
+    is_closed = is_stream_consumed = True
+
+    def __init__(self, response: Any, content: bytes) -> None:
+        self.status_code = response.status_code
+        self.headers = response.headers
+        self.request = response.request
+        self.content = content
+
+
+def _replaced(
+    headers: Mapping[str, str | bytes], signed: Mapping[str, str]
+) -> dict[str, str | bytes]:
+    """Put the headers of an authorizer in place of others of their names."""
+    names = {name.lower() for name in signed}
+    return {
+        **{name: text for name, text in headers.items() if name.lower() not in names},
+        **signed,
+    }
 
 
 def check_headers(headers: Mapping[str, str]) -> None:

@@ -15,9 +15,12 @@ from trio_mcp._codec._lines import MAX_LINE_SIZE
 from trio_mcp._codec._sse import EventSplitter, EventTooLong
 from trio_mcp._rpc._block import guarded_block
 from trio_mcp._rpc._channel import Channel
+from trio_mcp._rpc._link import CallOptions
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
+from trio_mcp._rpc._time_limit import TimeLimit
 from trio_mcp.errors import ConnectionLost
 
+from ._authorizing import Authorizer, check_auth
 from ._body import Body
 from ._client_answer import media_type
 from ._client_notices import NOTICE_TIMEOUT
@@ -89,16 +92,21 @@ class SseChannel(Channel):
             await self._received.send([answer])
 
     async def run(  # noqa: ASYNC114, ASYNC128 - `_read` reports; only `sse_client` calls it
-        self, max_size: int, task_status: trio.TaskStatus[str]
+        self, max_size: int, limit: TimeLimit, task_status: trio.TaskStatus[str]
     ) -> None:
         """Read what the server says; reports where it wants to be posted to.
+
+        Args:
+          max_size: Of an event, in bytes.
+          limit: For the report; it stands still while a token is fetched.
+          task_status: Takes the report.
 
         Raises:
           ConnectionLost: if it does not say that.
 
         """
         with self._reading, self._received:
-            response = await self._endpoint.send("GET", _GET)
+            response = await self._endpoint.send("GET", _GET, pause=limit.paused)
             what = f"GET {shown(self._endpoint.url)}"
             if response.status_code != 200 or media_type(response) != "text/event-stream":
                 raise await refused(response, what)
@@ -169,8 +177,9 @@ async def sse_client(
       sse_read_timeout: There because people know it, and limits nothing: a stream may be silent
           for as long as it likes.
       httpx_client_factory: Makes the HTTP client in place of this package; it is called with
-          ``headers`` and ``auth``.
-      auth: What signs the requests: an ``httpx.Auth``, or a name and a password.
+          ``headers`` and ``auth`` (None for an `Authorizer`, which needs no client that knows it).
+      auth: What signs the requests: `trio_mcp.OAuth` and its like (any `Authorizer`), an
+          ``httpx.Auth``, or a name and a password.
       on_session_created: Called with the id of the session, where the server tells one in the
           address for messages.
 
@@ -185,14 +194,16 @@ async def sse_client(
     check_url(url)
     if headers is not None:
         check_headers(headers)
+    check_auth(auth)
     check_number("timeout", timeout, least=0)
     check_number("sse_read_timeout", sse_read_timeout, least=0)
     if httpx_client_factory is None:
         client = make_client(url)
         endpoint = Endpoint(client, url, headers or {}, auth, timeout)
     else:
-        client = httpx_client_factory(headers=headers, auth=auth)
-        endpoint = Endpoint(client, url, {}, None, timeout)
+        ours = auth if isinstance(auth, Authorizer) else None
+        client = httpx_client_factory(headers=headers, auth=auth if ours is None else None)
+        endpoint = Endpoint(client, url, {}, ours, timeout, is_own=False)
     async with client, open_background_nursery() as nursery:
         channel = SseChannel(endpoint, nursery)
         where = await _start(nursery, channel, timeout)
@@ -208,8 +219,11 @@ async def sse_client(
 
 
 async def _start(nursery: trio.Nursery, channel: SseChannel, seconds: float) -> str:
-    with trio.move_on_after(seconds):
-        where: str = await nursery.start(channel.run, MAX_LINE_SIZE, name="HTTP+SSE reader")
+    with trio.CancelScope() as scope:
+        limit = TimeLimit(CallOptions(timeout=seconds), scope)
+        limit.start()
+        job = (channel.run, MAX_LINE_SIZE, limit)
+        where: str = await nursery.start(*job, name="HTTP+SSE reader")
         return where
     raise ConnectionLost(
         f"The server did not say within {seconds:g} s where messages are to be posted"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import ssl
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 import h11
 import trio
@@ -14,6 +14,7 @@ from trio_websocket import wrap_client_stream
 from trio_mcp._checks import check_kind, check_mapping, check_number, check_text, check_whole
 from trio_mcp._rpc._block import guarded_block
 from trio_mcp.errors import ConnectionLost
+from trio_mcp.transports.http._authorizing import Authorizer, Authorizing, SignedRequest
 
 from ._answer import why_refused
 from ._channel import open_websocket_channel
@@ -69,6 +70,7 @@ async def websocket_client(
     url: str,
     *,
     headers: Mapping[str, str] | None = None,
+    auth: Authorizer | None = None,
     ssl_context: ssl.SSLContext | None = None,
     max_message_size: int = DEFAULT_MAX_ANSWER_SIZE,
     connect_timeout: float = CONNECT_TIMEOUT,
@@ -90,6 +92,7 @@ async def websocket_client(
     Args:
       url: ``ws://…`` or ``wss://…``.
       headers: Further headers of the request that opens the connection.
+      auth: What signs that request, such as `trio_mcp.OAuth`.
       ssl_context: For ``wss``; None for one that trusts what this system trusts.
       max_message_size: The longest message that is received, in bytes.
       connect_timeout: Seconds to open the connection.
@@ -114,7 +117,9 @@ async def websocket_client(
     """
     check_text("url", url)
     address = read_url(url)
-    extra_headers = _read_headers(headers)
+    _read_headers(headers)
+    if auth is not None:
+        check_kind("auth", auth, Authorizer)
     if ssl_context is not None:
         check_kind("ssl_context", ssl_context, ssl.SSLContext)
         if not address.is_secure:
@@ -126,28 +131,55 @@ async def websocket_client(
         check_number("ping_interval", ping_interval, above=0)
     check_number("ping_timeout", ping_timeout, above=0)
 
-    opening = _ClientOpening(address, extra_headers, trio.current_time() + connect_timeout)
-    guard = GuardedStream(
-        await opening.connect(ssl_context),
-        FrameGate(max_message_size),
-        opening.read_head,
-        is_client=True,
-        peer=address.shown,
-        write_timeout=write_timeout,
-    )
-    try:
-        async with open_websocket_channel(
-            guard,
-            opening.shake_hands,
-            close=Close(NORMAL),
-            ping_interval=ping_interval,
-            ping_timeout=ping_timeout,
-        ) as channel:
-            yield channel
-    except NoHandshake as exc:
-        raise opening.why(exc) from exc.__cause__
-    finally:
-        guard.close()
+    authorizing = None if auth is None else Authorizing(auth, _request_of(url))
+    refused: NoHandshake | None = None
+    is_left = False
+    while not is_left:
+        signed: Mapping[str, str] = {} if authorizing is None else await authorizing.sign()
+        opening = _ClientOpening(
+            address, _joined_headers(headers, signed), trio.current_time() + connect_timeout
+        )
+        guard = GuardedStream(
+            await opening.connect(ssl_context),
+            FrameGate(max_message_size),
+            opening.read_head,
+            is_client=True,
+            peer=address.shown,
+            write_timeout=write_timeout,
+        )
+        try:
+            async with open_websocket_channel(
+                guard,
+                opening.shake_hands,
+                close=Close(NORMAL),
+                ping_interval=ping_interval,
+                ping_timeout=ping_timeout,
+            ) as channel:
+                yield channel
+                is_left = True
+        except NoHandshake as exc:
+            refused = exc
+        finally:
+            guard.close()
+        if not is_left and not await opening.may_be_tried_again(authorizing):
+            assert refused is not None
+            try:
+                raise opening.why(refused) from refused.__cause__
+            finally:
+                refused = None  # its traceback refers to this frame
+
+
+def _request_of(url: str) -> SignedRequest:
+    # An upgrade is a request of HTTP, to the URL with that scheme.
+    return SignedRequest("GET", f"http{url[2:]}")
+
+
+def _joined_headers(
+    headers: Mapping[str, str] | None, signed: Mapping[str, str]
+) -> list[tuple[bytes, bytes]]:
+    names = {name.lower() for name in signed}
+    kept = {name: text for name, text in (headers or {}).items() if name.lower() not in names}
+    return _read_headers({**kept, **signed})
 
 
 def _read_headers(headers: Mapping[str, str] | None) -> list[tuple[bytes, bytes]]:
@@ -177,6 +209,7 @@ class _ClientOpening:
         self._headers = headers
         self._deadline = deadline
         self._lost: ConnectionLost | None = None
+        self._refusal: tuple[int, Mapping[str, str]] | None = None
         self._stream: GuardedStream | None = None
 
     async def connect(self, ssl_context: ssl.SSLContext | None) -> RawStream:
@@ -279,7 +312,12 @@ class _ClientOpening:
         raise trio.BrokenResourceError("the server refused the upgrade")
 
     def _refused(self, answer: h11.Response, body: bytes) -> ConnectionLost:
-        headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
+        headers: dict[str, str] = {}
+        for raw_name, value in answer.headers:
+            name = raw_name.decode()
+            before = f"{headers[name]}, " if name in headers else ""
+            headers[name] = before + value.decode("latin-1")
+        self._refusal = answer.status_code, _Headers(headers)
         facts = [f"{self._address.shown}: status {answer.status_code}, and no WebSocket"]
         if 300 <= answer.status_code < 400 and "location" in headers:
             facts.append(f"(it leads to {headers['location'].partition('?')[0]:.{_EXCERPT}})")
@@ -290,6 +328,12 @@ class _ClientOpening:
         if text:
             facts.append(repr(text[:_EXCERPT]))
         return ConnectionLost(" ".join(facts), status=answer.status_code)
+
+    async def may_be_tried_again(self, authorizing: Authorizing | None) -> bool:
+        """Whether what signs the request can do something about the answer, and has."""
+        if authorizing is None or self._refusal is None:
+            return False
+        return await authorizing.answered(*self._refusal)
 
     def why(self, exc: NoHandshake) -> ConnectionLost:
         """Say why there is no connection."""
@@ -302,6 +346,20 @@ class _ClientOpening:
 
     def _too_late(self) -> ConnectionLost:
         return ConnectionLost(f"{self._address.shown}: there was no connection in time")
+
+
+class _Headers(dict[str, str]):
+    """Headers by names in lower case, found however the name is written."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the header, or the default."""
+        return super().get(key.lower(), default)
+
+    def __getitem__(self, key: str) -> str:
+        return super().__getitem__(key.lower())
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(str(key).lower())
 
 
 def _answer_to_upgrade() -> h11.Connection:
