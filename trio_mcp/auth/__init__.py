@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trio_mcp.errors import OAuthRegistrationError as OAuthRegistrationError
     from trio_mcp.errors import OAuthTokenError as OAuthTokenError
 
+    from ._dpop_proof import DPoPKey as DPoPKey
     from ._identifiers import is_valid_client_metadata_url as is_valid_client_metadata_url
     from ._identifiers import issuers_match as issuers_match
     from ._jwt import InvalidJwt as InvalidJwt
@@ -66,6 +67,7 @@ __all__ = [
     "AuthorizationParams",
     "AuthorizeError",
     "ClientRegistrationOptions",
+    "DPoPKey",
     "IdentityAssertionParams",
     "InvalidJwt",
     "InvalidRedirectUriError",
@@ -110,6 +112,7 @@ if not TYPE_CHECKING:
             "AuthorizeError": ".server._errors",
             "ClientRegistrationOptions": ".server._settings",
             "DEFAULT_GRANT_TYPES": "._models",
+            "DPoPKey": "._dpop_proof",
             "ID_JAG_GRANT_PROFILE": "._models",
             "IdentityAssertionParams": ".server._provider",
             "InvalidJwt": "._jwt",
