@@ -332,8 +332,8 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-def make_client(url: str) -> Any:
-    """Make an HTTP client for one server.
+def make_client(url: str, *, trust_env: bool = True) -> Any:
+    """Make an HTTP client for one server; it uses no proxy of the environment unless it may.
 
     The number of connections is not limited here: a pool that is loses slots for good when
     requests are cancelled while they wait for one.
@@ -344,7 +344,7 @@ def make_client(url: str) -> Any:
     # Reading the certificates takes 30 ms, and no TLS is spoken with this machine over http.
     verify = False if local and url.startswith("http:") else _tls_context()
     return httpx.AsyncClient(
-        trust_env=not local,
+        trust_env=trust_env and not local,
         verify=verify,
         limits=httpx.Limits(
             max_connections=None,
