@@ -313,13 +313,25 @@ def test_a_variable_that_is_no_address_is_one_line(
 
 @pytest.mark.parametrize("transport", ["streamable-http", "sse", "websocket"])
 def test_a_server_that_anybody_may_call_is_warned_of_once(
+    transport: str, start: Callable[..., Running], shop: Path
+) -> None:
+    running = start("run", shop, "-t", transport, "--host", "0.0.0.0", "--port", 0)
+    assert running.process.stderr is not None
+    warning = running.process.stderr.readline()
+    assert warning.startswith("WARNING trio_mcp.http: 0.0.0.0 can be reached from elsewhere")
+    assert "shop: serving at " in running.process.stderr.readline()
+    running.interrupt()
+    assert running.end().err == "interrupted\n"
+
+
+@pytest.mark.parametrize("transport", ["streamable-http", "sse", "websocket"])
+def test_an_address_that_cannot_be_had_is_one_line(
     transport: str, cli_process: Any, shop: Path
 ) -> None:
     done = cli_process("run", shop, "-t", transport, "--host", "nosuch.invalid")
-    assert done.status == 1
-    warning, error = done.err.splitlines()
-    assert "can be reached from elsewhere" in warning
-    assert error.startswith("trio-mcp: cannot listen on nosuch.invalid:8000: ")
+    assert (done.status, done.out) == (1, "")
+    assert done.err.startswith("trio-mcp: cannot listen on nosuch.invalid:8000: ")
+    assert done.err.count("\n") == 1
 
 
 LOWLEVEL = "from trio_mcp.server import Server\nmcp = Server('low')"

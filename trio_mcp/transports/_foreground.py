@@ -74,7 +74,7 @@ def check_options(transport: str, options: Mapping[str, Any]) -> None:
     if transport == "websocket":
         from .websocket import _options as websocket  # noqa: PLC0415 - loads on first use
 
-        websocket.check_options(options)
+        websocket.read_options(options)
     else:
         from .http._serve_http import read_options  # noqa: PLC0415 - loads on first use
 

@@ -72,11 +72,20 @@ def settle_options(
 
 def settle_security(settled: dict[str, Any], host: str) -> None:
     """Decide from where a server may be called that nobody has told it, by where it listens."""
-    if settled.get(SECURITY) is not None:
-        return
-    settled[SECURITY] = TransportSecuritySettings.for_host(host)
+    if settled.get(SECURITY) is None:
+        settled[SECURITY] = TransportSecuritySettings.for_host(host)
+
+
+def warn_if_open(security: TransportSecuritySettings | None, host: str) -> None:
+    """Warn of a server that anybody may call, who reaches it; it is for others to be careful.
+
+    Args:
+      security: What `settle_security` has decided.
+      host: By which it has.
+
+    """
     # What reaches a unix socket is a proxy, which has checks of its own.
-    if settled[SECURITY] is None and host != UNIX:
+    if security is None and host != UNIX:
         logger.warning(
             "%s can be reached from elsewhere: every Host is accepted, and no web page. Say what "
             "you expect: transport_security=TransportSecuritySettings(allowed_hosts=[…], "

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp._variables import options_of
-from trio_mcp.transports._settling import SECURITY, settle_options, settle_security
+from trio_mcp.transports._settling import (
+    SECURITY,
+    settle_options,
+    settle_security,
+    warn_if_open,
+)
 
 from ._app import HttpApp, SseApp
 from ._options import HttpOptions, HttpPaths
@@ -96,4 +101,5 @@ def _http_options(settled: dict[str, Any]) -> HttpOptions:
     host = settled.pop("host", ServeOptions().host)
     _OPTIONS["host"].kind.check("host", host)
     settle_security(settled, host)
+    warn_if_open(settled[SECURITY], host)
     return HttpOptions(**settled)

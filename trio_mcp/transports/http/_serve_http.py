@@ -8,6 +8,7 @@ import attrs
 import trio
 
 from trio_mcp._checks import check_word, wrong_kind
+from trio_mcp.transports._settling import SECURITY, settle_security, warn_if_open
 
 from ._making import LISTENING, SSE, STREAMABLE_HTTP, settle
 from ._options import HttpOptions, HttpPaths
@@ -96,8 +97,15 @@ async def serve_http(  # noqa: ASYNC114, ASYNC128 - `serve_http_app` reports tha
     given.update({"host": host} if host is not None else {})
     given.update({"port": port} if port is not None else {})
     listen, of_endpoint = read_options(transport, given)
-    app, path = _application(server, transport, {**of_endpoint, "host": listen.most_open_host})
-    await serve_http_app(app, listen, task_status=_Endpoint(task_status, path))
+    host = listen.most_open_host
+    settle_security(of_endpoint, host)
+    # It is decided, and told when it listens: the application need not do so again.
+    app, path = _application(server, transport, {**of_endpoint, "host": UNIX})
+
+    def on_listening() -> None:
+        warn_if_open(of_endpoint[SECURITY], host)
+
+    await serve_http_app(app, listen, task_status=_Endpoint(task_status, path, on_listening))
 
 
 def read_options(
@@ -139,8 +147,10 @@ class _Endpoint(trio.TaskStatus[HttpServing]):
 
     _status: trio.TaskStatus[HttpServing]
     _path: str
+    _on_listening: Callable[[], None]
 
     def started(self, value: HttpServing | None = None) -> None:
         assert value is not None
+        self._on_listening()
         urls = [each if each.startswith(UNIX) else f"{each}{self._path}" for each in value.urls]
         self._status.started(attrs.evolve(value, urls=tuple(urls)))

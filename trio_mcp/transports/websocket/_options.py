@@ -78,27 +78,16 @@ _OPTIONS: Final = {**options_of(ServeOptions), **_OWN}
 def read_options(given: Mapping[str, Any]) -> tuple[ServeOptions, WebSocketOptions]:
     """Put together what was given and what the environment says of the rest.
 
-    Who may call is decided, too, where nobody has told it; what that leaves open is logged.
+    Who may call is decided, too, where nobody has told it.
 
     Raises:
       TypeError: if one was given that there is not.
       TypeError, ValueError: if one has a value that it cannot have, or a variable has.
 
     """
-    listening, settled = _settle(given)
-    settle_security(settled, listening.most_open_host)
-    return listening, WebSocketOptions(**settled)
-
-
-def check_options(given: Mapping[str, Any]) -> None:
-    """Check them as `read_options` does, and log nothing."""
-    _, settled = _settle(given)
-    WebSocketOptions(**settled)
-
-
-def _settle(given: Mapping[str, Any]) -> tuple[ServeOptions, dict[str, Any]]:
     settled = settle_options(
         "The transport 'websocket'", (*LISTENING, *_OWN, SECURITY), _OPTIONS, given
     )
     listening = ServeOptions(**{name: settled.pop(name) for name in LISTENING if name in settled})
-    return listening, settled
+    settle_security(settled, listening.most_open_host)
+    return listening, WebSocketOptions(**settled)

@@ -12,6 +12,7 @@ import trio
 from trio_mcp._checks import check_kind
 from trio_mcp._rpc._service import Service
 from trio_mcp.transports._connections import OpenConnections
+from trio_mcp.transports._settling import warn_if_open
 from trio_mcp.transports.http._listeners import (
     open_listeners,
     tls_context,
@@ -149,6 +150,10 @@ class _Run:
             async with trio.open_nursery() as accepting:
                 await accepting.start(accept, self._handle, sockets.listeners)
                 urls = tuple(self._url_of(listener) for listener in sockets.listeners)
+                endpoint = self._endpoint
+                warn_if_open(
+                    endpoint.options.transport_security, endpoint.listening.most_open_host
+                )
                 task_status.started(WebSocketServing(urls, stopping))
                 await stopping.wait()
                 sockets.withdraw()
