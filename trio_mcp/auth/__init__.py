@@ -36,14 +36,21 @@ if TYPE_CHECKING:
     from .server._access import AccessToken as AccessToken
     from .server._access import TokenVerifier as TokenVerifier
     from .server._access import principal_components as principal_components
+    from .server._client_documents import ClientMetadataDocuments as ClientMetadataDocuments
     from .server._errors import AuthorizationErrorCode as AuthorizationErrorCode
     from .server._errors import AuthorizeError as AuthorizeError
     from .server._errors import RegistrationError as RegistrationError
     from .server._errors import RegistrationErrorCode as RegistrationErrorCode
     from .server._errors import TokenError as TokenError
     from .server._errors import TokenErrorCode as TokenErrorCode
+    from .server._metadata import AUTHORIZATION_PATH as AUTHORIZATION_PATH
+    from .server._metadata import REGISTRATION_PATH as REGISTRATION_PATH
+    from .server._metadata import REVOCATION_PATH as REVOCATION_PATH
+    from .server._metadata import TOKEN_PATH as TOKEN_PATH
+    from .server._metadata import build_metadata as build_metadata
     from .server._provider import AuthorizationCode as AuthorizationCode
     from .server._provider import AuthorizationParams as AuthorizationParams
+    from .server._provider import BringsRoutes as BringsRoutes
     from .server._provider import IdentityAssertionParams as IdentityAssertionParams
     from .server._provider import (
         OAuthAuthorizationServerProvider as OAuthAuthorizationServerProvider,
@@ -51,14 +58,20 @@ if TYPE_CHECKING:
     from .server._provider import ProviderTokenVerifier as ProviderTokenVerifier
     from .server._provider import RefreshToken as RefreshToken
     from .server._redirects import construct_redirect_uri as construct_redirect_uri
+    from .server._routes import create_auth_routes as create_auth_routes
+    from .server._routes import validate_issuer_url as validate_issuer_url
     from .server._settings import AuthSettings as AuthSettings
     from .server._settings import ClientRegistrationOptions as ClientRegistrationOptions
     from .server._settings import RevocationOptions as RevocationOptions
 
 __all__ = [
+    "AUTHORIZATION_PATH",
     "DEFAULT_GRANT_TYPES",
     "ID_JAG_GRANT_PROFILE",
     "JWT_BEARER_GRANT_TYPE",
+    "REGISTRATION_PATH",
+    "REVOCATION_PATH",
+    "TOKEN_PATH",
     "AccessToken",
     "AuthSettings",
     "AuthorizationCode",
@@ -66,6 +79,8 @@ __all__ = [
     "AuthorizationErrorCode",
     "AuthorizationParams",
     "AuthorizeError",
+    "BringsRoutes",
+    "ClientMetadataDocuments",
     "ClientRegistrationOptions",
     "DPoPKey",
     "IdentityAssertionParams",
@@ -91,18 +106,30 @@ __all__ = [
     "TokenError",
     "TokenErrorCode",
     "TokenVerifier",
+    "build_metadata",
     "construct_redirect_uri",
+    "create_auth_routes",
     "get_client_metadata_scopes",
     "is_valid_client_metadata_url",
     "issuers_match",
     "principal_components",
     "union_scopes",
+    "validate_issuer_url",
 ]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            "BringsRoutes": ".server._provider",
+            "ClientMetadataDocuments": ".server._client_documents",
+            "REVOCATION_PATH": ".server._metadata",
+            "REGISTRATION_PATH": ".server._metadata",
+            "TOKEN_PATH": ".server._metadata",
+            "AUTHORIZATION_PATH": ".server._metadata",
+            "build_metadata": ".server._metadata",
+            "validate_issuer_url": ".server._routes",
+            "create_auth_routes": ".server._routes",
             "AccessToken": ".server._access",
             "AuthSettings": ".server._settings",
             "AuthorizationCode": ".server._provider",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
+from trio_mcp.auth._identifiers import add_query
 
 
 def construct_redirect_uri(redirect_uri_base: str, **params: str | None) -> str:
@@ -13,11 +13,5 @@ def construct_redirect_uri(redirect_uri_base: str, **params: str | None) -> str:
       params: What to add; None is left out.
 
     """
-    base, hash_sign, fragment = redirect_uri_base.partition("#")
-    added = urlencode({name: value for name, value in params.items() if value is not None})
-    if not added:
-        return redirect_uri_base
-    between = "&" if "?" in base else "?"
-    if base.endswith(("?", "&")):
-        between = ""
-    return base + between + added + hash_sign + fragment
+    added = [(name, value) for name, value in params.items() if value is not None]
+    return add_query(redirect_uri_base, added) if added else redirect_uri_base

@@ -1,0 +1,166 @@
+"""The token endpoint: what a client gets for a code, a refresh token or an assertion."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from trio_mcp.auth._models import JWT_BEARER_GRANT_TYPE
+from trio_mcp.auth._pkce import matches
+from trio_mcp.auth._scopes import missing_scopes, split_scopes
+
+from ._answers import Answer, RefusedRequest, json_answer
+from ._client_auth import method_of
+from ._errors import TokenError
+from ._parameters import read_form
+from ._provider import IdentityAssertionParams
+from ._resources import check_resource, check_same_resource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trio_mcp.auth._models import OAuthClientInformationFull, OAuthToken
+    from trio_mcp.transports.http._asgi import HttpRequest
+
+    from ._client_auth import ClientAuthenticator
+    from ._parameters import Parameters
+    from ._provider import AnyProvider
+
+GRANT_TYPES: Final = ("authorization_code", "refresh_token", JWT_BEARER_GRANT_TYPE)
+
+
+@attrs.frozen
+class TokenEndpoint:
+    """Answers at the token endpoint.
+
+    Attributes:
+      provider: Issues the tokens.
+      authenticator: Finds out who asks.
+      takes_assertions: Whether assertions of identity providers are exchanged.
+      prove_key: Gives the thumbprint of the key that a request proves to have (RFC 9449); None
+        where tokens are not bound to keys.
+
+    """
+
+    provider: AnyProvider
+    authenticator: ClientAuthenticator
+    takes_assertions: bool
+    prove_key: Callable[[HttpRequest], str | None] | None
+
+    async def answer(self, request: HttpRequest) -> Answer:
+        """Issue a token.
+
+        Raises:
+          RefusedRequest: if none is issued.
+
+        """
+        form = await read_form(request)
+        client = await self.authenticator.authenticate(request, form)
+        grant_type = form.needed("grant_type")
+        if grant_type not in GRANT_TYPES or (
+            grant_type == JWT_BEARER_GRANT_TYPE and not self.takes_assertions
+        ):
+            raise RefusedRequest("unsupported_grant_type", "This grant_type is not offered here")
+        if grant_type not in client.grant_types:
+            raise RefusedRequest(
+                "unauthorized_client", f"The client is not registered for {grant_type}"
+            )
+        thumbprint = self._thumbprint(request, client)
+        try:
+            token = await self._issue(grant_type, client, form, thumbprint)
+        except TokenError as refused:
+            raise RefusedRequest(refused.error, refused.error_description) from None
+        return json_answer(token.to_json())
+
+    def _thumbprint(self, request: HttpRequest, client: OAuthClientInformationFull) -> str | None:
+        if self.prove_key is None:
+            return None
+        thumbprint = self.prove_key(request)
+        if thumbprint is None and client.extra.get("dpop_bound_access_tokens") is True:
+            raise RefusedRequest(
+                "invalid_dpop_proof", "The client is registered for tokens that are bound to a key"
+            )
+        return thumbprint
+
+    async def _issue(
+        self,
+        grant_type: str,
+        client: OAuthClientInformationFull,
+        form: Parameters,
+        thumbprint: str | None,
+    ) -> OAuthToken:
+        match grant_type:
+            case "authorization_code":
+                return await self._for_code(client, form, thumbprint)
+            case "refresh_token":
+                return await self._for_refresh_token(client, form, thumbprint)
+            case _:
+                return await self._for_assertion(client, form, thumbprint)
+
+    async def _for_code(
+        self, client: OAuthClientInformationFull, form: Parameters, thumbprint: str | None
+    ) -> OAuthToken:
+        verifier = form.needed("code_verifier")
+        code = await self.provider.load_authorization_code(client, form.needed("code"))
+        if code is None or code.client_id != client.client_id:
+            raise _bad_grant("The code is not known, or was used")
+        if code.expires_at <= time.time():
+            raise _bad_grant("The code has expired")
+        redirect_uri = form.get("redirect_uri")
+        if redirect_uri != code.redirect_uri and (
+            redirect_uri is not None or code.redirect_uri_provided_explicitly
+        ):
+            raise _bad_grant("The redirect_uri is not the one of the authorization request")
+        if not matches(verifier, code.code_challenge):
+            raise _bad_grant("The code_verifier is not the one of the code_challenge")
+        check_same_resource(form.get("resource"), code.resource)
+        if code.dpop_jkt is not None and code.dpop_jkt != thumbprint:
+            raise _bad_grant("The code is bound to another key than the one that was proved")
+        if thumbprint is not None:
+            code = code.evolve(dpop_jkt=thumbprint)
+        return await self.provider.exchange_authorization_code(client, code)
+
+    async def _for_refresh_token(
+        self, client: OAuthClientInformationFull, form: Parameters, thumbprint: str | None
+    ) -> OAuthToken:
+        token = await self.provider.load_refresh_token(client, form.needed("refresh_token"))
+        if token is None or token.client_id != client.client_id:
+            raise _bad_grant("The refresh token is not known, was used, or was revoked")
+        if token.expires_at is not None and token.expires_at <= time.time():
+            raise _bad_grant("The refresh token has expired")
+        if token.dpop_jkt is not None and token.dpop_jkt != thumbprint:
+            raise _bad_grant("The refresh token is bound to another key than the one proved")
+        scopes = split_scopes(form.get("scope")) or list(token.scopes)
+        if missing_scopes(token.scopes, scopes):
+            raise RefusedRequest(
+                "invalid_scope", "The refresh token is for fewer scopes than are asked for"
+            )
+        check_same_resource(form.get("resource"), token.resource)
+        if thumbprint is not None:
+            token = token.evolve(dpop_jkt=thumbprint)
+        return await self.provider.exchange_refresh_token(client, token, scopes)
+
+    async def _for_assertion(
+        self, client: OAuthClientInformationFull, form: Parameters, thumbprint: str | None
+    ) -> OAuthToken:
+        if method_of(client) == "none":
+            # Whoever finds an assertion could come with the id of any public client.
+            raise RefusedRequest(
+                "unauthorized_client", "Assertions are taken from clients that authenticate"
+            )
+        scope = form.get("scope")
+        return await self.provider.exchange_identity_assertion(
+            client,
+            IdentityAssertionParams(
+                assertion=form.needed("assertion"),
+                scopes=None if scope is None else split_scopes(scope),
+                resource=check_resource(form.get("resource")),
+                dpop_jkt=thumbprint,
+            ),
+        )
+
+
+def _bad_grant(reason: str) -> RefusedRequest:
+    return RefusedRequest("invalid_grant", reason)
