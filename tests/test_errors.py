@@ -6,6 +6,7 @@ import pytest
 
 from trio_mcp.errors import (
     ConnectionLost,
+    InsufficientScopeError,
     InvalidResponse,
     LocalError,
     MCPError,
@@ -46,6 +47,7 @@ def test_a_demand_for_urls_lists_them_and_is_read_back():
         RequestTimeout("late"),
         InvalidResponse("odd", "what came"),
         NoBackChannelError("elicitation/create"),
+        InsufficientScopeError(["files:read", "files:write"]),
         UrlElicitationRequiredError(
             [ElicitRequestURLParams(message="m", url="https://x", elicitation_id="e")]
         ),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from trio_mcp.client import advertise as advertise
     from trio_mcp.client import connect as connect
     from trio_mcp.errors import ConnectionLost as ConnectionLost
+    from trio_mcp.errors import InsufficientScopeError as InsufficientScopeError
     from trio_mcp.errors import InvalidResponse as InvalidResponse
     from trio_mcp.errors import InvalidSignature as InvalidSignature
     from trio_mcp.errors import MCPDeprecationWarning as MCPDeprecationWarning
@@ -200,6 +201,7 @@ __all__ = [
     "InitializedNotification",
     "InputRequiredResult",
     "InputRequiredRoundsExceededError",
+    "InsufficientScopeError",
     "InvalidResponse",
     "InvalidSignature",
     "InvalidUriTemplate",
@@ -312,6 +314,7 @@ _HOMES = {
     "ListenNotSupportedError": "trio_mcp.client",
     "InputRequiredRoundsExceededError": "trio_mcp.client",
     "ConnectionLost": "trio_mcp.errors",
+    "InsufficientScopeError": "trio_mcp.errors",
     "InvalidResponse": "trio_mcp.errors",
     "InvalidSignature": "trio_mcp.errors",
     "MCPDeprecationWarning": "trio_mcp.errors",

@@ -10,6 +10,7 @@
     │   └── OAuthFlowError          no token could be got for the server
     │       ├── OAuthTokenError         the authorization server gave none
     │       └── OAuthRegistrationError  it did not register this client
+    ├── InsufficientScopeError      who asks is not allowed to
     ├── NoBackChannelError          this connection has no way to ask the client
     └── UrlElicitationRequiredError -32042, with the elicitations               (2025-11-25)
 
@@ -34,6 +35,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from trio_mcp.types import (
     AUTHORIZATION_FAILED,
     CONNECTION_CLOSED,
+    INSUFFICIENT_SCOPE,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConnectionLost",
+    "InsufficientScopeError",
     "InvalidResponse",
     "InvalidSignature",
     "LocalError",
@@ -236,6 +239,32 @@ class NoBackChannelError(MCPError):
         )
         self.method = method
         self.args = (method,)
+
+
+class InsufficientScopeError(MCPError):
+    """Who asks is not allowed to; tells which scopes it takes, so that a client can get them.
+
+    ``required_scopes`` of a tool, resource or prompt says so beforehand. A handler raises it where
+    that depends on more. As long as nothing of the answer was sent, a modern client over HTTP gets
+    403 with a challenge; where that is too late, it is an error like others.
+
+    Args:
+      scopes: All that the operation takes, and not only those that are missing.
+      message: One sentence; made of the scopes when None.
+
+    Attributes:
+      scopes: The same.
+
+    """
+
+    def __init__(self, scopes: Iterable[str], message: str | None = None) -> None:
+        self.scopes = list(scopes)
+        super().__init__(
+            INSUFFICIENT_SCOPE,
+            f"This takes the scopes {', '.join(self.scopes)}" if message is None else message,
+            {"requiredScopes": self.scopes},
+        )
+        self.args = (self.scopes, message)
 
 
 class UrlElicitationRequiredError(MCPError):

@@ -10,6 +10,8 @@ import trio
 from trio_mcp._checks import check_kind
 from trio_mcp.types import CONNECTION_CLOSED, ErrorData, JSONRPCError
 
+from ._exchange import NOBODY
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractAsyncContextManager
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from trio_mcp._codec import Frame
     from trio_mcp.types import JSONRPCMessage, RequestId
 
+    from ._exchange import Caller
     from ._link import Link
     from ._service import Serving
 
@@ -92,6 +95,11 @@ class Channel(trio.abc.AsyncResource):
         """
         return False
 
+    @property
+    def caller(self) -> Caller:
+        """Who is at the other end, where an HTTP request said so."""
+        return NOBODY
+
     @abstractmethod
     async def aclose(self) -> None:
         """Close the channel, in bounded time, also when cancelled. May be called twice."""
@@ -154,6 +162,11 @@ class SplitChannel(Channel):
     def hung_up(self) -> bool:
         """See `Channel.hung_up`."""
         return self._receiving.hung_up
+
+    @property
+    def caller(self) -> Caller:
+        """See `Channel.caller`."""
+        return self._receiving.caller
 
     async def aclose(self) -> None:
         """Close both ends."""

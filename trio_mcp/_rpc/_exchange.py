@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -12,7 +13,7 @@ from ._progress import progress_params
 from ._reasons import reason_in
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from trio_mcp._protocol._ladder import Accepted
     from trio_mcp.types import RequestId
@@ -29,12 +30,51 @@ class Principal:
 
     Attributes:
       subject: The stable name of the user or client.
-      details: Whatever the authentication adds (scopes, claims).
+      details: Whatever the authentication adds: an `AccessToken` where that was one.
+      scopes: What it may do.
+      expires_at: Until when that holds, in seconds since 1970; None for ever.
+      key: Tells it apart from all others: sessions and states belong to it. The subject alone, if
+        nothing else is given.
 
     """
 
     subject: str
     details: Any = None
+    scopes: Sequence[str] = attrs.field(default=(), kw_only=True)
+    expires_at: float | None = attrs.field(default=None, kw_only=True)
+    key: str = attrs.field(
+        default=attrs.Factory(lambda self: self.subject, takes_self=True), kw_only=True
+    )
+
+    def lacks(self, scopes: Iterable[str]) -> list[str]:
+        """Give those of some scopes that it does not have."""
+        return [each for each in scopes if each not in self.scopes]
+
+
+current_principal: Final[ContextVar[Principal | None]] = ContextVar(
+    "trio_mcp_principal", default=None
+)
+"""Who asked what the current task or thread works for."""
+
+
+@attrs.frozen
+class Caller:
+    """Who is at the other end of a connection that began with an HTTP request.
+
+    Attributes:
+      headers: Of that request.
+      principal: Who sent it, where that is known.
+      http: More of it.
+
+    """
+
+    headers: Mapping[str, str] | None = None
+    principal: Principal | None = None
+    http: HttpDetails | None = None
+
+
+NOBODY: Final = Caller()
+"""Who is at the other end of pipes and in the same process: whoever started this."""
 
 
 @attrs.frozen

@@ -386,6 +386,7 @@ class Peer(Link):
                 self._dispatch(frame)
 
     def _receive_request(self, request: JSONRPCRequest) -> None:
+        caller = self._channel.caller
         exchange = Exchange(
             request.id,
             request.method,
@@ -393,6 +394,9 @@ class Peer(Link):
             self._connection,
             self._report,
             self,
+            caller.headers,
+            caller.principal,
+            caller.http,
         )
         if not self._inbound.open(request.id, exchange):
             self._refuse(request.id, duplicate_id(request.id).error)

@@ -126,6 +126,17 @@ class Serving(ABC):
         del tool
         return {}
 
+    def required_scopes(self, method: str, params: JsonObject) -> Sequence[str]:
+        """Say what whoever asks has to be allowed, where that is decided by scopes.
+
+        Args:
+          method: Of the request.
+          params: As they came: nobody has checked them.
+
+        """
+        del method, params
+        return ()
+
     def standing_requests(self, connection: Connection) -> Sequence[StandingRequest]:
         """Say what to ask again of a server of the older era that has lost the session."""
         del connection
@@ -144,3 +155,12 @@ class Service(ABC):
     @abstractmethod
     def open(self) -> AbstractAsyncContextManager[Any]:
         """Enter the lifespan; yields the `Serving` of this run."""
+
+    def protection(self) -> Any:
+        """Say what keeps strangers away where this is served over a network.
+
+        Returns:
+          A ``Protection`` of the transports, which ask; None to let everybody in.
+
+        """
+        return None

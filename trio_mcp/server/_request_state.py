@@ -50,7 +50,7 @@ _VERSION: Final = 1
 def authenticated_principal(ctx: ServerRequestContext[Any, Any]) -> str | None:
     """Name who asks, as the carrier has authenticated it; None where nobody did."""
     principal = None if ctx.exchange is None else ctx.exchange.principal
-    return None if principal is None else principal.subject
+    return None if principal is None else principal.key
 
 
 class RequestStateSecurity:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from ._constants import CORE_RESULT_TYPES as CORE_RESULT_TYPES
     from ._constants import DEFAULT_NEGOTIATED_VERSION as DEFAULT_NEGOTIATED_VERSION
     from ._constants import HEADER_MISMATCH as HEADER_MISMATCH
+    from ._constants import INSUFFICIENT_SCOPE as INSUFFICIENT_SCOPE
     from ._constants import INTERNAL_ERROR as INTERNAL_ERROR
     from ._constants import INVALID_PARAMS as INVALID_PARAMS
     from ._constants import INVALID_REQUEST as INVALID_REQUEST
@@ -272,6 +273,7 @@ __all__ = [
     "DEFAULT_NEGOTIATED_VERSION",
     "HANDSHAKE_PROTOCOL_VERSIONS",
     "HEADER_MISMATCH",
+    "INSUFFICIENT_SCOPE",
     "INTERNAL_ERROR",
     "INVALID_PARAMS",
     "INVALID_REQUEST",
@@ -543,6 +545,7 @@ if not TYPE_CHECKING:
             "CORE_RESULT_TYPES",
             "DEFAULT_NEGOTIATED_VERSION",
             "HEADER_MISMATCH",
+            "INSUFFICIENT_SCOPE",
             "INTERNAL_ERROR",
             "INVALID_PARAMS",
             "INVALID_REQUEST",

@@ -12,6 +12,7 @@ __all__ = [
     "CORE_RESULT_TYPES",
     "DEFAULT_NEGOTIATED_VERSION",
     "HEADER_MISMATCH",
+    "INSUFFICIENT_SCOPE",
     "INTERNAL_ERROR",
     "INVALID_PARAMS",
     "INVALID_REQUEST",
@@ -56,8 +57,10 @@ URL_ELICITATION_REQUIRED: Final = -32042
 AUTHORIZATION_FAILED: Final = -31401
 CONNECTION_CLOSED: Final = -32000
 REQUEST_TIMEOUT: Final = -32001
+INSUFFICIENT_SCOPE: Final = -31403
+"""Who asks is not allowed to; outside the reserved range, as the next one."""
 SERVER_BUSY: Final = -31503
-"""The server has as many requests waiting as it takes; outside the reserved range."""
+"""The server has as many requests waiting as it takes."""
 
 PROTOCOL_VERSION_META_KEY: Final = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO_META_KEY: Final = "io.modelcontextprotocol/clientInfo"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trio_mcp._rpc._service import Service
 
     from ._asgi import ASGIApp, Receive, Scope, Send
+    from ._guard import Protection
     from ._routes import Route
 
 logger: Final = logging.getLogger("trio_mcp.http")
@@ -124,6 +125,7 @@ class HttpApp(Application):
       options: How.
       path: Of the endpoint.
       routes: What is served beside it.
+      protection: Who may ask, if it is not what the server says.
 
     Attributes:
       session_manager: Answers the requests of the endpoint, while it runs.
@@ -137,10 +139,13 @@ class HttpApp(Application):
         *,
         path: str = DEFAULT_STREAMABLE_HTTP_PATH,
         routes: Iterable[Route] = (),
+        protection: Protection | None = None,
     ) -> None:
         manager = StreamableHTTPSessionManager.with_options(server, options or HttpOptions())
+        manager.protection = protection or manager.protection
         self.session_manager = manager
-        super().__init__(manager.run, {path: manager.handle_request}, routes)
+        all_routes = (*manager.protection.routes, *routes)
+        super().__init__(manager.run, {path: manager.handle_request}, all_routes)
 
 
 @final
@@ -153,6 +158,7 @@ class SseApp(Application):
       sse_path: Of the stream.
       message_path: Where clients post.
       routes: What is served beside these.
+      protection: Who may ask, if it is not what the server says.
 
     Attributes:
       session_manager: Answers the requests of both endpoints, while it runs.
@@ -167,14 +173,16 @@ class SseApp(Application):
         sse_path: str = DEFAULT_SSE_PATH,
         message_path: str = DEFAULT_MESSAGE_PATH,
         routes: Iterable[Route] = (),
+        protection: Protection | None = None,
     ) -> None:
         check_text("message_path", message_path)
         manager = SseSessionManager(
             server, options or HttpOptions(), route_path(message_path) + "/"
         )
+        manager.protection = protection or manager.protection
         self.session_manager = manager
         endpoints = {
             sse_path: manager.handle_sse,
             message_path: manager.handle_post_message,
         }
-        super().__init__(manager.run, endpoints, routes)
+        super().__init__(manager.run, endpoints, (*manager.protection.routes, *routes))

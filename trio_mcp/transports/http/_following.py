@@ -33,7 +33,7 @@ LONGEST_PAUSE: Final = 1.0
 
 def name_stream(session_id: str, principal: Principal | None, number: int) -> str:
     """Name a stream of a session, and whose it is: another process knows it by that alone."""
-    owner = "" if principal is None else hashlib.sha256(principal.subject.encode()).hexdigest()
+    owner = "" if principal is None else hashlib.sha256(principal.key.encode()).hexdigest()
     return f"{session_id}/{owner[:32]}/{number}"
 
 

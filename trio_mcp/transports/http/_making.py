@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from trio_mcp._rpc._service import Service
     from trio_mcp._variables import Option
 
+    from ._guard import Protection
+
 _OBJECTS: Final = ("event_store", SECURITY)
 # Options that no text can say, though that of security has its parts.
 
@@ -71,7 +73,10 @@ def settle(what: str, names: Iterable[str], given: Mapping[str, Any]) -> dict[st
 
 
 def make_http_app(
-    server: Service, given: Mapping[str, Any], routes: Iterable[Any] = ()
+    server: Service,
+    given: Mapping[str, Any],
+    routes: Iterable[Any] = (),
+    protection: Protection | None = None,
 ) -> HttpApp:
     """Make an application for Streamable HTTP.
 
@@ -81,10 +86,17 @@ def make_http_app(
     """
     settled = settle("streamable_http_app", (*STREAMABLE_HTTP, "host"), given)
     path: Any = settled.pop("streamable_http_path", HttpPaths().streamable_http_path)
-    return HttpApp(server, _http_options(settled), path=path, routes=map(as_route, routes))
+    served = map(as_route, routes)
+    options = _http_options(settled)
+    return HttpApp(server, options, path=path, routes=served, protection=protection)
 
 
-def make_sse_app(server: Service, given: Mapping[str, Any], routes: Iterable[Any] = ()) -> SseApp:
+def make_sse_app(
+    server: Service,
+    given: Mapping[str, Any],
+    routes: Iterable[Any] = (),
+    protection: Protection | None = None,
+) -> SseApp:
     """Make an application for HTTP with SSE.
 
     Raises:
@@ -94,7 +106,8 @@ def make_sse_app(server: Service, given: Mapping[str, Any], routes: Iterable[Any
     settled = settle("sse_app", (*SSE, "host"), given)
     paths = {name: settled.pop(name) for name in options_of(HttpPaths) if name in settled}
     options = _http_options(settled)
-    return SseApp(server, options, **paths, routes=map(as_route, routes))
+    served = map(as_route, routes)
+    return SseApp(server, options, **paths, routes=served, protection=protection)
 
 
 def _http_options(settled: dict[str, Any]) -> HttpOptions:

@@ -23,6 +23,7 @@ from ._defaults import (
     DEFAULT_MAX_SESSIONS,
     DEFAULT_SESSION_IDLE_TIMEOUT,
 )
+from ._guard import Protection, admit, check_scopes, protection_of
 from ._heart import Heart
 from ._modern import serve_modern
 from ._older import OlderEra
@@ -96,6 +97,7 @@ class StreamableHTTPSessionManager:
 
     Attributes:
       options: How requests are answered.
+      protection: Who may ask: what the server was told of that.
 
     """
 
@@ -129,6 +131,7 @@ class StreamableHTTPSessionManager:
             body_timeout=body_timeout,
             cors_origins=cors_origins,
         )
+        self.protection: Protection = protection_of(app)
         self._run: Run | None = None
 
     @classmethod
@@ -204,8 +207,15 @@ class StreamableHTTPSessionManager:
             told = cors.preflight_headers(headers, run.older.methods)
             await response.send_whole(204, headers=told)
             return None
+        guard = self.protection.guard
+        refusal = await admit(guard, request)
+        if refusal is not None:
+            return refusal
         if request.method == "POST":
             return await self._post(run, request, response)
+        refusal = check_scopes(guard, run.serving, request)
+        if refusal is not None:
+            return refusal
         if is_modern(headers, None) and not run.older.ignores_version(request):
             return check_version(headers) or check_method(request.method, ("POST",))
         return await run.older.serve(request, response)
@@ -222,6 +232,9 @@ class StreamableHTTPSessionManager:
         if not isinstance(body, bytes):
             return body
         frame = parse_frame(body)
+        refusal = check_scopes(self.protection.guard, run.serving, request, frame)
+        if refusal is not None:
+            return refusal
         if is_modern(request.headers, frame) and not run.older.ignores_version(request):
             return await serve_modern(
                 run.serving,
@@ -230,5 +243,6 @@ class StreamableHTTPSessionManager:
                 response,
                 frame,
                 json_only=options.json_response,
+                guard=self.protection.guard,
             )
         return await run.older.post(request, response, frame)

@@ -21,6 +21,7 @@ from trio_mcp.types import (
     JSONRPCResponse,
 )
 
+from ._guard import asks_for_scopes, refuse_scopes
 from ._outgoing import Outgoing
 from ._refusal import Refusal, status_for
 from ._rules import (
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
 
     from ._asgi import HttpRequest, HttpResponse
+    from ._guard import Guard
     from ._heart import Heart
 
 logger: Final = logging.getLogger("trio_mcp.http")
@@ -54,6 +56,7 @@ async def serve_modern(
     frame: Frame,
     *,
     json_only: bool,
+    guard: Guard,
 ) -> Refusal | None:
     """Answer a POST of the modern era, or say why not.
 
@@ -74,7 +77,7 @@ async def serve_modern(
     if refusal is not None:
         return refusal
     connection = serving.connect(None)
-    reply = _Reply(response, json_only=json_only and frame.method != LISTEN)
+    reply = _Reply(response, guard, json_only=json_only and frame.method != LISTEN)
     exchange = Exchange(
         frame.id,
         frame.method,
@@ -166,6 +169,7 @@ class _Reply:
     """The way back of one request: JSON first, and a stream once something else is sent."""
 
     _response: HttpResponse
+    _guard: Guard
     json_only: bool
     _outgoing: Outgoing = attrs.field(factory=Outgoing)
     _written: trio.Event | None = None
@@ -205,6 +209,8 @@ class _Reply:
             await self._written.wait()
             return None
         if isinstance(message, JSONRPCError):
+            if asks_for_scopes(message.error):
+                return refuse_scopes(self._guard, message.error).for_request(message.id)
             status = status_for(message.error.code)
             if status != 200:
                 return Refusal(status, message.error, message.id)

@@ -59,6 +59,10 @@ class Refusal:
         """Make one for an error of the protocol, which says its status (2026-07-28)."""
         return cls(status_for(error.code), error.error, request_id)
 
+    def for_request(self, request_id: RequestId | None) -> Refusal:
+        """Give the same as the answer to a request."""
+        return attrs.evolve(self, request_id=request_id)
+
 
 def status_for(code: int) -> int:
     """Give the HTTP status of an answer that is an error, at 2026-07-28.

@@ -130,8 +130,8 @@ class Session:
 
     def belongs_to(self, principal: Principal | None) -> bool:
         """Tell whether a request of this principal may use it."""
-        mine = None if self.principal is None else self.principal.subject
-        return mine == (None if principal is None else principal.subject)
+        mine = None if self.principal is None else self.principal.key
+        return mine == (None if principal is None else principal.key)
 
     # Streams
 

@@ -18,11 +18,13 @@ import trio
 from trio_mcp._codec import Malformed, dump_message, parse_frame
 from trio_mcp._codec._sse import dump_event
 from trio_mcp._rpc._channel import Channel
+from trio_mcp._rpc._exchange import Caller, HttpDetails
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp._rpc._peer import open_peer
 
 from ._answering import ActiveRequests, answer_request, cut_off, not_running
 from ._asgi import HttpRequest, HttpResponse, read_body
+from ._guard import Protection, admit, check_scopes, protection_of
 from ._outgoing import Outgoing
 from ._refusal import Refusal
 from ._rules import EVENT_STREAM, check_accept, check_media_type, check_method, refuse_malformed
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from trio_mcp._codec import Frame
-    from trio_mcp._rpc._exchange import Principal
     from trio_mcp._rpc._service import Service, Serving
     from trio_mcp.types import JSONRPCMessage
 
@@ -51,19 +52,25 @@ that is told to stop gives them its own time before that."""
 class SseChannel(Channel):
     """What one client posts, and the stream that it reads."""
 
-    __slots__ = ("_arrived", "_changed", "_ended", "_outgoing", "principal")
+    __slots__ = ("_arrived", "_caller", "_changed", "_ended", "_outgoing")
 
-    def __init__(self, outgoing: Outgoing, principal: Principal | None) -> None:
-        self.principal = principal
+    def __init__(self, outgoing: Outgoing, request: HttpRequest) -> None:
+        self._caller = _caller_of(request)
         self._outgoing = outgoing
         self._arrived: deque[Frame] = deque()
         self._changed = trio.lowlevel.ParkingLot()
         self._ended = False
 
-    def arrive(self, frame: Frame) -> bool:
+    @property
+    def caller(self) -> Caller:
+        """See `Channel.caller`: who has posted last, which is the same one with a newer token."""
+        return self._caller
+
+    def arrive(self, frame: Frame, request: HttpRequest) -> bool:
         """Take what the client has posted; False if too much waits already."""
         if len(self._arrived) >= MAX_ARRIVED:
             return False
+        self._caller = _caller_of(request)
         self._arrived.append(frame)
         self._changed.unpark_all()
         return True
@@ -129,6 +136,7 @@ class SseSessionManager:
 
     def __init__(self, app: Service, options: HttpOptions, message_path: str) -> None:
         self.options = options
+        self.protection: Protection = protection_of(app)
         self._server = app
         self._message_path = message_path
         self._run: _Run | None = None
@@ -186,6 +194,8 @@ class SseSessionManager:
             if run is None or run.stopping:
                 return not_running(stopping=run is not None, manager="app.session_manager")
             refusal = check_caller(request.headers, self.options.transport_security)
+            if refusal is None:
+                refusal = await admit(self.protection.guard, request)
             if refusal is not None:
                 return refusal
             with run.active.request():
@@ -200,8 +210,10 @@ class SseSessionManager:
     async def _stream(
         self, run: _Run, request: HttpRequest, response: HttpResponse
     ) -> Refusal | None:
-        refusal = check_method(request.method, ("GET",)) or check_accept(
-            request.headers, (EVENT_STREAM,)
+        refusal = (
+            check_scopes(self.protection.guard, run.serving, request)
+            or check_method(request.method, ("GET",))
+            or check_accept(request.headers, (EVENT_STREAM,))
         )
         if refusal is not None:
             return refusal
@@ -213,7 +225,7 @@ class SseSessionManager:
         outgoing = Outgoing()
         endpoint = f"{root}{self._message_path}?session_id={session_id}"
         outgoing.put_raw(dump_event(endpoint.encode(), event="endpoint"))
-        channel = run.channels[session_id] = SseChannel(outgoing, request.principal)
+        channel = run.channels[session_id] = SseChannel(outgoing, request)
         try:
             await self._converse(run.serving, request, response, channel, outgoing)
         finally:
@@ -270,14 +282,21 @@ class SseSessionManager:
         if not isinstance(body, bytes):
             return body
         frame = parse_frame(body)
+        refusal = check_scopes(self.protection.guard, run.serving, request, frame)
+        if refusal is not None:
+            return refusal
         if isinstance(frame, Malformed) and not frame.is_response:
             return refuse_malformed(frame)
-        if not channel.arrive(frame):
+        if not channel.arrive(frame, request):
             return Refusal.of(503, "Too many messages wait: the client does not read its stream")
         await response.send_whole(202, b"Accepted", media_type="text/plain; charset=utf-8")
         return None
 
 
 def _is_of(channel: SseChannel, request: HttpRequest) -> bool:
-    mine, theirs = channel.principal, request.principal
-    return (None if mine is None else mine.subject) == (None if theirs is None else theirs.subject)
+    mine, theirs = channel.caller.principal, request.principal
+    return (None if mine is None else mine.key) == (None if theirs is None else theirs.key)
+
+
+def _caller_of(request: HttpRequest) -> Caller:
+    return Caller(request.headers, request.principal, HttpDetails(request))

@@ -1,0 +1,148 @@
+"""Who may ask over a network: the interface, and where requests meet it.
+
+Transports know nothing of tokens. What protects a server says of each request whose it is, or how
+it is refused; it is asked before anything of the request is looked at but its head.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Final, final
+
+import attrs
+
+from trio_mcp._codec import Batch
+from trio_mcp.errors import InsufficientScopeError
+from trio_mcp.types import INSUFFICIENT_SCOPE, JSONRPCRequest
+from trio_mcp.types._base import is_object
+
+from ._asgi import PRINCIPAL
+from ._refusal import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from trio_mcp._codec import Frame
+    from trio_mcp._rpc._exchange import Principal
+    from trio_mcp._rpc._service import Service, Serving
+    from trio_mcp.types import ErrorData
+
+    from ._asgi import HttpRequest
+    from ._routes import Route
+
+
+class Guard(ABC):
+    """Knows who asks, by the head of a request alone.
+
+    Attributes:
+      required_scopes: What every request takes.
+
+    """
+
+    required_scopes: Sequence[str] = ()
+
+    @abstractmethod
+    async def check(self, request: HttpRequest) -> Principal | Refusal:
+        """Say whose a request is, or refuse it. Nothing of what it asks is done before.
+
+        Cancellation:
+          The client has gone.
+
+        """
+
+    def challenge(self, scopes: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """Give the headers that tell a client which scopes it lacks."""
+        return _challenge(scopes)
+
+
+@attrs.frozen
+class Protection:
+    """What protects a server.
+
+    Attributes:
+      guard: Knows who asks.
+      routes: What is served beside the endpoint, and to everybody.
+      documents: JSON to serve at paths where there are no routes.
+
+    """
+
+    guard: Guard
+    routes: Sequence[Route] = ()
+    documents: Mapping[str, bytes] = attrs.Factory(dict[str, bytes])
+
+
+@final
+class Open(Guard):
+    """Lets everybody in, as what stands before the application has found them."""
+
+    async def check(self, request: HttpRequest) -> Any:
+        """Say what the scope says, which may be that nobody knows."""
+        return request.principal
+
+
+EVERYBODY: Final = Protection(Open())
+
+
+def protection_of(server: Service) -> Protection:
+    """Give what protects a server."""
+    found: Protection | None = server.protection()
+    return EVERYBODY if found is None else found
+
+
+async def admit(guard: Guard, request: HttpRequest) -> Refusal | None:
+    """Refuse a request, or note in its scope whose it is."""
+    found = await guard.check(request)
+    if isinstance(found, Refusal):
+        return found
+    request.scope[PRINCIPAL] = found
+    return None
+
+
+def check_scopes(
+    guard: Guard, serving: Serving, request: HttpRequest, frame: Frame | None = None
+) -> Refusal | None:
+    """Refuse a request of somebody who is not allowed what it asks for.
+
+    One challenge names all that it takes, of the server and of what is asked for.
+
+    Args:
+      guard: What has admitted it.
+      serving: Knows what its requests take.
+      request: Says whose it is.
+      frame: What its body holds.
+
+    """
+    needed = [*guard.required_scopes, *_scopes_of(serving, frame)]
+    if not needed:
+        return None
+    principal = request.principal
+    if principal is not None and not principal.lacks(needed):
+        return None
+    error = InsufficientScopeError(dict.fromkeys(needed)).error
+    request_id = frame.id if isinstance(frame, JSONRPCRequest) else None
+    return refuse_scopes(guard, error).for_request(request_id)
+
+
+def _scopes_of(serving: Serving, frame: Frame | None) -> Iterable[str]:
+    frames = frame.messages if isinstance(frame, Batch) else (frame,)
+    for each in frames:
+        if isinstance(each, JSONRPCRequest):
+            yield from serving.required_scopes(each.method, each.params or {})
+
+
+def refuse_scopes(guard: Guard, error: ErrorData) -> Refusal:
+    """Refuse what takes more scopes, in words that a client can act on."""
+    data: Any = error.data
+    scopes = data.get("requiredScopes", []) if is_object(data) else []
+    return Refusal(403, error, headers=guard.challenge(scopes))
+
+
+def asks_for_scopes(error: ErrorData) -> bool:
+    """Tell whether an error is that of a handler whose caller lacks scopes."""
+    return error.code == INSUFFICIENT_SCOPE
+
+
+def _challenge(scopes: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    # Names of scopes hold neither quotes nor backslashes (RFC 6749, section 3.3).
+    said = f'Bearer error="insufficient_scope", scope="{" ".join(scopes)}"'
+    return (("www-authenticate", said),)
