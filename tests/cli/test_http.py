@@ -250,6 +250,7 @@ def test_a_port_that_is_taken_is_one_line(cli: Any, shop_url: str, shop: Path) -
         (["-t", "sse", "--path", "a b?x"], "--path: expected the path of a URL, such as /mcp"),
         (["-t", "websocket", "--path", "a#b"], "--path: expected the path of a URL"),
         (["-t", "sse", "--message-path", "a?b"], "--message-path: expected the path of a URL"),
+        (["-t", "sse", "--root-path", "api"], "--root-path: expected nothing, or a path with a"),
         (["-t", "sse", "--http2"], "--keyfile and --http2 need TLS: give a --certfile, too"),
         (["-t", "sse", "--certfile", "gone.pem"], "gone.pem, cannot be read: No such file"),
         (["-t", "sse", "--bogus"], "No such option: --bogus"),
@@ -280,6 +281,7 @@ def test_help_tells_every_option(cli: Any) -> None:
         ("streamable-http", "MCP_MAX_SESSIONS", "many"),
         ("sse", "MCP_SSE_PATH", "a?b"),
         ("websocket", "MCP_WEBSOCKET_PATH", "/%2F"),
+        ("streamable-http", "MCP_ROOT_PATH", "api"),
     ],
 )
 def test_a_wrong_variable_is_one_line(

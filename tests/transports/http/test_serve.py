@@ -215,9 +215,12 @@ async def test_wrong_password_is_an_error_and_no_question_at_the_terminal(tmp_pa
         await serve_http_app(App(), ServeOptions(**files, port=0))
 
 
-async def test_root_path_reaches_the_application():
-    async with serving(root_path="/mounted/") as (served, _):
-        assert (await get(f"{served.url}/scope")).text == "1.1 http /mounted False"
+@pytest.mark.parametrize(
+    ("root_path", "told"), [("/mounted/", "/mounted"), ("/a/b", "/a/b"), ("/", ""), ("", "")]
+)
+async def test_root_path_reaches_the_application(root_path, told):
+    async with serving(root_path=root_path) as (served, _):
+        assert (await get(f"{served.url}/scope")).text == f"1.1 http {told} False"
 
 
 @pytest.mark.parametrize(
@@ -234,6 +237,11 @@ async def test_root_path_reaches_the_application():
         ({"binds": ["nonsense"]}, "binds: expected 'host:port'"),
         ({"binds": ["fd:x"]}, "binds: expected a number after 'fd:'"),
         ({"binds": ["fd:-1"]}, "binds: expected a number after 'fd:'"),
+        ({"root_path": None}, "root_path: expected str, got None"),
+        *(
+            ({"root_path": path}, "root_path: expected nothing, or a path with a slash first")
+            for path in ("api", "//api", "/a b", "/api?x", "/api#x", "/%2F", "/caf\u00e9", " ")
+        ),
         ({"http2": True}, "need TLS"),
         ({"keyfile": "key.pem"}, "need TLS"),
         ({"max_connections": 0}, "max_connections"),

@@ -35,13 +35,29 @@ _PATH: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@/-]*")
 # over WebSockets.
 
 
+def _is_path(value: str) -> bool:
+    return _PATH.fullmatch(value) is not None
+
+
 def _check_path(name: str, value: Any) -> None:
     check_text(name, value)
-    if not _PATH.fullmatch(value):
+    if not _is_path(value):
         raise wrong_value(name, "the path of a URL, such as /mcp, without its query", value)
 
 
 URL_PATH: Final = Kind(expected="the path of a URL", check=_check_path, read=str)
+
+
+def _check_root(name: str, value: Any) -> None:
+    check_text(name, value)
+    # What begins with two slashes would be a host, to clients that are told to post there.
+    if value and (not value.startswith("/") or value.startswith("//") or not _is_path(value)):
+        raise wrong_value(name, "nothing, or a path with a slash first, such as /api", value)
+
+
+MOUNTED_AT: Final = Kind(
+    expected="a path with a slash first, such as /api", check=_check_root, read=str
+)
 
 
 @attrs.frozen(kw_only=True)

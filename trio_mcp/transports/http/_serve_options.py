@@ -24,7 +24,7 @@ from trio_mcp._variables import (
 from trio_mcp.transports._urls import check_host
 
 from ._defaults import DEFAULT_BODY_TIMEOUT
-from ._options import LOOPBACK_HOSTS
+from ._options import LOOPBACK_HOSTS, MOUNTED_AT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +109,8 @@ class ServeOptions:
       keyfile: The file of its key, if that is another one.
       keyfile_password: Of the key.
       http2: Offer HTTP/2 to clients with TLS.
-      root_path: The path at which a proxy mounts the application.
+      root_path: The path at which a proxy mounts the application, such as ``/api``; nothing where
+          that is none.
       max_connections: Open at once; more are closed as they come. None for 10,000, or what
           the limit of the process for file descriptors leaves of that.
       head_timeout: Seconds for the head of a request, and for TLS before it.
@@ -128,7 +129,7 @@ class ServeOptions:
     keyfile: str | os.PathLike[str] | None = settable(None, or_none(PATH))
     keyfile_password: str | None = settable(None, or_none(TEXT), repr=False)
     http2: bool = settable(False, FLAG)
-    root_path: str = settable("", TEXT)
+    root_path: str = settable("", MOUNTED_AT)
     max_connections: int | None = settable(None, or_none(whole(least=1)))
     head_timeout: float = settable(10.0, number(least=0))
     body_timeout: float = settable(DEFAULT_BODY_TIMEOUT, number(above=0))
