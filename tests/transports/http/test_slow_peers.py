@@ -54,6 +54,32 @@ async def test_a_client_that_reads_slowly_and_steadily_gets_all(encrypted, tmp_p
             assert trio.current_time() - began > 2 * WRITE_TIMEOUT
 
 
+@pytest.mark.parametrize("ends", ["the pause that idle connections have", "the server"])
+@pytest.mark.parametrize("encrypted", [False, True])
+async def test_an_answer_that_is_read_late_is_not_cut_off_by_what_ends_idle_connections(
+    encrypted, ends, tmp_path: Path
+):
+    options = make_certificate(tmp_path) if encrypted else {}
+    async with serving(App(), **options, keep_alive_timeout=0.1) as (served, _):
+        tcp = await trio.open_tcp_stream("127.0.0.1", int(served.url.rpartition(":")[2]))
+        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, PIECE)
+        stream: trio.abc.Stream = tcp
+        if encrypted:
+            context = untrusting_context()
+            stream = trio.SSLStream(tcp, context, server_hostname="x", https_compatible=True)
+        async with stream:
+            await stream.send_all(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+            # It is complete when its first part is written, and the systems between do not hold it.
+            received = len(await stream.receive_some(PIECE))
+            if ends == "the server":
+                served.stop()
+            await trio.sleep(0.3)
+            while data := await stream.receive_some(PIECE):
+                received += len(data)
+            # Then the connection ends as it would have.
+            assert received > LARGE
+
+
 async def test_an_http2_stream_that_is_read_slowly_and_steadily_is_not_given_up(tls):
     async with (
         serving(App(), **tls, write_timeout=WRITE_TIMEOUT) as (served, _),

@@ -220,6 +220,7 @@ class HttpConnection:
         with suppress(Exception):
             await protocol.handle(Closed())
         await self._flush()
+        await self._wait_written()
         await self._leave(protocol)
 
     async def _read(self, protocol: Http1 | Http2) -> None:
@@ -302,17 +303,25 @@ class HttpConnection:
             self._idle = event.idle
             self._in_head = False
             self._reading.deadline = math.inf
-            if event.idle:
-                self._reading.deadline = trio.current_time() + self._limits.keep_alive
-                if self._context.terminated.is_set():
-                    self._reading.cancel(reason="the server stops")
+            self._begin_pause()
+            if event.idle and self._context.terminated.is_set():
+                self._reading.cancel(reason="the server stops")
         elif isinstance(event, Closed):
             await self._flush()
             self._reading.cancel(reason="the connection is at its end")
             if self._protocol is not None:
                 await self._protocol.handle(Closed())
 
+    def _begin_pause(self) -> None:
+        """Limit the pause before a request, which begins when the last answer is written."""
+        if self._idle and self._reading.deadline == math.inf and not self._is_writing:
+            self._reading.deadline = trio.current_time() + self._limits.keep_alive
+
     # Writing
+
+    @property
+    def _is_writing(self) -> bool:
+        return bool(self._out or self._unsent) or self._lock.locked()
 
     async def _flush(self) -> None:
         if self._work is not None or not self._out:
@@ -328,6 +337,7 @@ class HttpConnection:
                 await self._write(data)
         finally:
             self._lock.release()
+        self._begin_pause()
 
     async def _write(self, data: bytes) -> None:
         rest = memoryview(data)
@@ -377,9 +387,17 @@ class HttpConnection:
                 await self._write(data)
                 self._unsent -= len(data)
                 self._room.unpark_all()
+            self._begin_pause()
             work = self._work = trio.Event()
 
     # The end
+
+    async def _wait_written(self) -> None:
+        """Let another task write an answer that is complete, which a slow client may hold up."""
+        if self._idle:
+            async with self._lock:
+                while self._unsent and not self._broken:
+                    await self._room.park()
 
     async def _leave(self, protocol: Http1 | Http2) -> None:
         if self._is_cut_short(protocol):
