@@ -133,7 +133,7 @@ def _scopes_of(serving: Serving, frame: Frame | None) -> Iterable[str]:
 def refuse_scopes(guard: Guard, error: ErrorData) -> Refusal:
     """Refuse what takes more scopes, in words that a client can act on."""
     data: Any = error.data
-    scopes = data.get("requiredScopes", []) if is_object(data) else []
+    scopes: list[str] = data.get("requiredScopes", []) if is_object(data) else []
     return Refusal(403, error, headers=guard.challenge(scopes))
 
 
