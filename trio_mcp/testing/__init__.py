@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from trio_mcp._exports import lazy_exports
 
 if TYPE_CHECKING:
+    from trio_mcp.testing._cancel_everywhere import cancel_everywhere as cancel_everywhere
     from trio_mcp.testing._check_channel import check_channel as check_channel
     from trio_mcp.testing._pairs import Road as Road
     from trio_mcp.testing._pairs import SessionOptions as SessionOptions
@@ -21,7 +22,15 @@ if TYPE_CHECKING:
     from trio_mcp.testing._pairs import open_session as open_session
     from trio_mcp.testing._virtual_time import advance as advance
 
-__all__ = ["Road", "SessionOptions", "advance", "check_channel", "open_client", "open_session"]
+__all__ = [
+    "Road",
+    "SessionOptions",
+    "advance",
+    "cancel_everywhere",
+    "check_channel",
+    "open_client",
+    "open_session",
+]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
@@ -30,6 +39,7 @@ if not TYPE_CHECKING:
             "Road": "._pairs",
             "SessionOptions": "._pairs",
             "advance": "._virtual_time",
+            "cancel_everywhere": "._cancel_everywhere",
             "check_channel": "._check_channel",
             "open_client": "._pairs",
             "open_session": "._pairs",
