@@ -227,7 +227,7 @@ async def test_error_page_may_be_of_any_size_and_end_anywhere(status, body, monk
 @pytest.mark.parametrize(
     ("location", "words"),
     [
-        ("//[x/", "leads to what is no URL"),
+        ("//[x/", "leads to '//\\[x/', which is not"),
         ("http://[::1", "location"),
         ("http://127.0.0.1:99999/", "99999"),
         ("http://127.0.0.1:x/", "location"),

@@ -349,23 +349,57 @@ async def test_client_with_too_few_connections_is_told_so(connections):
 
 
 @pytest.mark.parametrize(
-    "endpoint",
+    ("endpoint", "words"),
     [
-        "http://localhost:1/messages",
-        "//evil.example/x",
-        "http://[::1",
-        "//[x",
-        "http://127.0.0.1:99999/x",
-        "javascript:alert(1)",
+        (
+            "http://localhost:1/messages?SECRET",
+            "to 'http://localhost:1/messages', which leads to 'http://localhost:1/messages', of",
+        ),
+        (
+            "//evil.example/x?SECRET",
+            "to '//evil.example/x', which leads to 'http://evil.example/x', of another origin",
+        ),
+        ("/\t/evil.example/x", "which leads to 'http://evil.example/x', of another origin"),
+        ("//me:SECRET@evil.example/x", "to '//evil.example/x', which leads to"),
+        ("https:messages", "to 'https:messages', which leads to "),
+        ("http://[::1?SECRET", "to 'http://[::1', which is no URL"),
+        ("//me:SECRET@[x#SECRET", "to '//[x', which is no URL"),
+        ("http://127.0.0.1:99999/x", "to 'http://127.0.0.1:99999/x', which is no URL"),
+        ("javascript:alert(1)", "to 'javascript:alert(1)', which leads to 'javascript:alert(1)'"),
+        ("//evil.example/\u202e\x1b", "to '//evil.example/\\u202e\\x1b', which leads"),
+        ("//evil.example/" + 100_000 * "x", "of another origin"),
     ],
 )
-async def test_messages_are_posted_within_the_origin_alone(endpoint):
+async def test_messages_are_posted_within_the_origin_alone(endpoint, words):
     server = Old()
     server.endpoint = endpoint
     async with scripted(server) as url:
-        with pytest.raises(ConnectionLost, match="another origin or no URL"):
+        with pytest.raises(ConnectionLost) as caught:
             async with sse_client(url):
                 pytest.fail("it was taken")
+    assert words in caught.value.message
+    assert "SECRET" not in caught.value.message
+    assert len(caught.value.message) < 1000
+    assert caught.value.message.isprintable()
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "///evil.example/x",
+        "http:///evil.example/x",
+        "http:\\\\evil.example/x",
+        "/\\evil.example/x",
+    ],
+)
+async def test_what_only_looks_like_another_host_is_a_path_of_the_origin(endpoint):
+    server = Old()
+    server.endpoint = endpoint
+    async with scripted(server) as url, sse_client(url) as channel:
+        await channel.send([JSONRPCNotification(method="notifications/x")])
+        with trio.fail_after(5):
+            await until(lambda: [each for each in server.seen if each.verb == "POST"])
+    assert "evil.example/x" in server.seen[-1].path
 
 
 async def test_address_for_messages_is_read_from_where_a_redirect_led():

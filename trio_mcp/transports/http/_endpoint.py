@@ -13,12 +13,13 @@ from urllib.parse import urljoin, urlsplit
 import attrs
 
 from trio_mcp._checks import check_mapping
+from trio_mcp._codec import excerpt
 from trio_mcp.errors import ConnectionLost
 from trio_mcp.transports._urls import split_url
 
 from ._authorizing import Authorizer, Authorizing, SignedRequest
 from ._body import Body, without_generator
-from ._http_errors import is_http_error, lost_by, refused_with, shown
+from ._http_errors import is_http_error, lost_by, quoted, refused_with, shown
 
 if TYPE_CHECKING:
     import ssl
@@ -264,9 +265,10 @@ def _without_those_of(
 def _redirected(url: str, status: int, location: str) -> str:
     target = url_within(url, location)
     if status not in _KEEP_METHOD or target is None:
-        leads_to = shown(_joined(url, location) or location)
+        leads_to = joined(url, location)
+        said = quoted(location) if leads_to is None else excerpt(shown(leads_to))
         raise ConnectionLost(
-            f"{shown(url)} answered with status {status} and leads to {leads_to}, which is not "
+            f"{shown(url)} answered with status {status} and leads to {said}, which is not "
             "followed: give that URL instead, if you trust it",
             status=status,
         )
@@ -291,11 +293,12 @@ def url_within(url: str, reference: str) -> str | None:
       reference: A URL, or a part of one, as the server has written it.
 
     """
-    target = _joined(url, reference)
+    target = joined(url, reference)
     return target if target is not None and _origin_of(target) == _origin_of(url) else None
 
 
-def _joined(url: str, reference: str) -> str | None:
+def joined(url: str, reference: str) -> str | None:
+    """Resolve what a server says of where to go on, anywhere; None where that is no URL."""
     try:
         target = urljoin(url, reference)
         _origin_of(target)

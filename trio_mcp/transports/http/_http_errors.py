@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from trio_mcp.errors import ConnectionLost
 
@@ -69,9 +70,18 @@ _EXCERPT: Final = 200
 
 
 def shown(url: str) -> str:
-    """Write a URL for people: without what may be secret, its query and who asks."""
+    """Write a URL, or a part of one, for people: without its query and who asks, the secrets."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return "what is no URL"
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def quoted(reference: str) -> str:
+    """Quote what a server wrote where it should have written a URL, or a part of one.
+
+    What may be secret is left out as in `shown`, also where it is no URL.
+    """
+    words = re.sub(r"//[^/]*@", "//", re.split(r"[?#]", reference, maxsplit=1)[0])
+    return ascii(words if len(words) <= _EXCERPT else f"{words[:_EXCERPT]}...")

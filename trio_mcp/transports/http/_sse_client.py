@@ -24,8 +24,16 @@ from ._authorizing import Authorizer, check_auth
 from ._body import Body
 from ._client_answer import media_type
 from ._client_notices import NOTICE_TIMEOUT
-from ._endpoint import Endpoint, check_headers, check_url, make_client, refused, url_within
-from ._http_errors import shown
+from ._endpoint import (
+    Endpoint,
+    check_headers,
+    check_url,
+    joined,
+    make_client,
+    refused,
+    url_within,
+)
+from ._http_errors import quoted, shown
 from ._sse_posts import SsePosts
 
 if TYPE_CHECKING:
@@ -147,9 +155,13 @@ class SseChannel(Channel):
         text = data.decode("utf-8", "replace").strip()
         target = url_within(url, text)
         if target is None:
+            elsewhere = joined(url, text)
+            why = "is no URL"
+            if elsewhere is not None:
+                why = f"leads to {quoted(elsewhere)}, of another origin"
             raise ConnectionLost(
-                f"GET {shown(url)}: the server wants messages to be posted to "
-                f"{shown(text)!a:.200}, which is another origin or no URL"
+                f"GET {shown(url)}: the server wants messages to be posted to {quoted(text)}, "
+                f"which {why}"
             )
         self._posts.endpoint = attrs.evolve(self._endpoint, url=target)
         return target
