@@ -32,7 +32,7 @@ def test_workers_serve_a_file(
     done = cli("call", found[1], "order", "article=tea", "--json")
     assert done.json["structuredContent"]["article"] == "tea"
     running.process.send_signal(number)
-    assert running.process.wait(10) == 128 + number
+    assert running.process.wait(25) == 128 + number
     told = running.process.stderr.read()
     assert told == ("interrupted\n" if number == signal.SIGINT else "")
 
@@ -81,7 +81,7 @@ def test_a_server_that_cannot_start_says_why_once(
     running = start("run", file, *HTTP, "--stateless-http", "--workers", "3")
     assert running.process.stderr is not None
     said = running.process.stderr.read()
-    assert running.process.wait(10) == 1
+    assert running.process.wait(25) == 1
     assert said.count("RuntimeError: no database") == 1
 
 
@@ -107,6 +107,6 @@ def test_a_redis_that_is_not_there_is_one_line(
     running = start("run", file, *HTTP, "--stateless-http", "--workers", "2")
     assert running.process.stderr is not None
     said = running.process.stderr.read()
-    assert running.process.wait(10) == 1
+    assert running.process.wait(25) == 1
     assert said.startswith("shared: Redis at redis://127.0.0.1:1/0 cannot be reached")
     assert said.count("\n") == 1

@@ -153,7 +153,7 @@ finally:
 
 
 @needs_proc
-@pytest.mark.limit(30)
+@pytest.mark.limit(60)
 async def test_servers_that_refuse_to_die_are_killed_at_the_same_time():
     parameters = StdioServerParameters(command=sys.executable, args=["-c", STUBBORN])
     with trio.CancelScope() as scope:
@@ -185,7 +185,7 @@ async def test_a_server_that_is_killed_while_it_is_let_go_or_called_harms_nobody
 
 
 @needs_proc
-@pytest.mark.limit(30)
+@pytest.mark.limit(60)
 async def test_groups_leave_no_process_no_descriptor_and_no_task(servers):
     mortal = StdioServerParameters(command=sys.executable, args=["-c", "import sys; sys.exit(3)"])
     parameters = StdioServerParameters(command=sys.executable, args=["-c", EMPTY])

@@ -46,7 +46,7 @@ pytestmark = [
     pytest.mark.skipif(
         not Path("/proc/self/task").exists(), reason="counts by /proc, which is Linux's"
     ),
-    pytest.mark.limit(30),
+    pytest.mark.limit(60),
 ]
 BOTH_ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 

@@ -37,7 +37,7 @@ PARAMETERS = StdioServerParameters(
 )
 
 pytestmark = [
-    pytest.mark.limit(30),
+    pytest.mark.limit(60),
     pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning"),
 ]
 both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -61,7 +61,7 @@ def served_over_http(options: dict[str, Any]) -> Iterator[str]:
         assert process.stdout is not None
         yield process.stdout.readline().decode().strip()
         process.stdin.close()
-        assert process.wait(5) == 0
+        assert process.wait(25) == 0
 
 
 @pytest.fixture(params=MODES)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MODES = ["auto", "2026-07-28", "legacy", *OLDER_REVISIONS[1:]]
 
 
-@pytest.mark.limit(30)
+@pytest.mark.limit(60)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "options",
@@ -76,7 +76,7 @@ async def test_every_feature_of_a_server(mode: str, options: dict[str, Any]) -> 
             await check_what_a_server_may_ask(client)
 
 
-@pytest.mark.limit(30)
+@pytest.mark.limit(60)
 @pytest.mark.parametrize("mode", ["auto", *OLDER_REVISIONS])
 async def test_every_feature_of_a_server_over_http_sse(mode: str) -> None:
     async with (

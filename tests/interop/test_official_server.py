@@ -47,7 +47,7 @@ TOOLS = [
 
 
 @pytest.mark.req("R-002")
-@pytest.mark.limit(30)
+@pytest.mark.limit(60)
 @pytest.mark.parametrize("mode", ["auto", "2026-07-28", "legacy", *OLDER_REVISIONS])
 async def test_every_feature_of_a_server(mode: str) -> None:
     logged: list[LoggingMessageNotificationParams] = []

@@ -10,6 +10,7 @@ import trio
 import trio.testing
 
 import trio_mcp.client._session_agreement
+from tests._limits import SOON
 from trio_mcp.client import Client
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
 from trio_mcp.transports import StdioServerParameters, stdio_client
@@ -240,7 +241,7 @@ async def test_a_server_that_dies_in_a_call_fails_every_call_at_once(discover: A
         lost.append(caught.value)
 
     async with connect_to_script(script, []) as client:
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(wait_for_answer, client.list_prompts())
                 await trio.testing.wait_all_tasks_blocked()

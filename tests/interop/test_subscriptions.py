@@ -35,7 +35,7 @@ async def connect(sdk: str, **options: Any) -> AsyncGenerator[Client, None]:
 both_sdks = pytest.mark.parametrize("sdk", ["mcp", "trio_mcp"])
 
 
-@pytest.mark.limit(30)
+@pytest.mark.limit(60)
 @pytest.mark.req("R-085", "R-202")
 async def test_our_client_listens() -> None:
     async with (
@@ -61,7 +61,7 @@ async def test_our_client_listens() -> None:
 
 
 @both_sdks
-@pytest.mark.limit(30)
+@pytest.mark.limit(60)
 async def test_a_server_that_dies_is_a_loss_and_its_successor_is_listened_to(sdk: str) -> None:
     async with (
         connect(sdk) as client,
@@ -86,7 +86,7 @@ async def test_a_server_that_dies_is_a_loss_and_its_successor_is_listened_to(sdk
         assert await anext(changes) == ToolsListChanged()
 
 
-@pytest.mark.limit(30)
+@pytest.mark.limit(60)
 async def test_our_client_hears_changes_of_the_older_era() -> None:
     told = trio.Event()
 

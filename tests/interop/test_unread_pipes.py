@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import trio
 
+from tests._limits import SOON
 from trio_mcp._rpc import _peer
 from trio_mcp.client import Client
 from trio_mcp.errors import MCPError
@@ -188,7 +189,7 @@ async def test_a_server_that_floods_its_stderr_is_called_all_the_same(
         async with Client(stdio_client(parameters, errlog=errlog)) as client:
             ends = trio.current_time() + 1
             while trio.current_time() < ends:
-                with trio.fail_after(2):
+                with trio.fail_after(SOON):
                     result = await client.call_tool("ask")
                 assert result.content[0].text == "fine"
             left = trio.current_time()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from tests._limits import SOON
 from trio_mcp.transports._process import ServerProcess, open_server_process
 from trio_mcp.transports._stderr import StderrPump
 
@@ -100,7 +101,7 @@ def is_unreaped(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
-async def wait_gone(pid: int, seconds: float = 3) -> None:
+async def wait_gone(pid: int, seconds: float = SOON) -> None:
     """Wait for the end of any process, not only of a child."""
     try:
         pidfd = os.pidfd_open(pid)

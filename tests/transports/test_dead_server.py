@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 
+from tests._limits import SOON
 from trio_mcp.client import Client, RestartPolicy
 from trio_mcp.errors import ConnectionLost
 from trio_mcp.transports import StdioServerParameters, stdio_client
@@ -126,7 +127,7 @@ async def test_connecting_to_a_server_that_exits_at_once(mode: str, children: Ch
     began = time.monotonic()
     with pytest.raises(ConnectionLost) as caught:
         await ask_once(children.server(DEAD_AT_ONCE, "2"), mode)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < SOON
     assert str(caught.value) == "server exited with status 2: API_KEY missing"
     assert caught.value.exit_status == 2
     assert caught.value.stderr == "API_KEY missing\n"
@@ -152,7 +153,7 @@ async def test_a_call_in_which_the_server_dies(mode: str, children: Children) ->
             began = time.monotonic()
             with pytest.raises(ConnectionLost) as caught:
                 await client.call_tool(tool)
-            assert time.monotonic() - began < 2
+            assert time.monotonic() - began < SOON
             assert str(caught.value) == "server exited with status 3: alas"
     await children.wait_gone()
 
@@ -171,7 +172,7 @@ async def test_a_call_after_the_server_has_died(mode: str, children: Children) -
         began = time.monotonic()
         with pytest.raises(ConnectionLost, match="server exited with status 3"):
             await ask_on(client)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < SOON
     await children.wait_gone()
 
 
@@ -181,7 +182,7 @@ async def test_a_request_that_fills_the_pipe(children: Children) -> None:
         began = time.monotonic()
         with pytest.raises(ConnectionLost, match="server exited with status 3"):
             await client.call_tool("x", {"x": "x" * 1_000_000})
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < SOON
     await children.wait_gone()
 
 
@@ -212,5 +213,5 @@ async def test_a_server_that_stops_reading_is_given_up_once() -> None:
         began = trio.current_time()
         with pytest.raises(ConnectionLost, match=r"^server closed the connection but is still"):
             await client.list_tools()
-        assert trio.current_time() - began < EXIT_REPORT_TIMEOUT + 0.5
+        assert trio.current_time() - began < 2 * EXIT_REPORT_TIMEOUT
     assert tools == ["late"], "what it had read before, it may answer meanwhile"

@@ -133,7 +133,7 @@ async def test_it_waits_for_room(kernel: None) -> None:
     reading, writing = open_pipe()
     async with reading, writing:
         await writing.wait_send_all_might_not_block()
-        with trio.move_on_after(0.05):
+        with trio.move_on_after(0.3):
             await writing.send_all(BIG)
         with trio.move_on_after(0.05) as scope:
             await writing.wait_send_all_might_not_block()

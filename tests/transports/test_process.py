@@ -12,6 +12,7 @@ import pytest
 import trio
 import trio.testing
 
+from tests._limits import SOON
 from trio_mcp._rpc._nursery import finish_within
 from trio_mcp.errors import ConnectionLost
 from trio_mcp.transports._process import (
@@ -68,10 +69,10 @@ def _without_pidfd(self: object, process: trio.Process) -> None:
 
 async def test_a_server_that_obeys_leaves_at_once(exit_watch: None) -> None:
     began = time.monotonic()
-    async with running(ECHO, termination_timeout=5) as server:
+    async with running(ECHO, termination_timeout=60) as server:
         await server.stdin.send_all(b"x\n")
         assert await read_line(server) == "x"
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < SOON
     assert server.exit_status == 0
     assert not is_unreaped(server.pid)
 
@@ -86,9 +87,9 @@ async def test_the_child_leads_a_session_of_its_own() -> None:
 @pytest.mark.req("R-090")
 async def test_a_server_that_ignores_the_end_of_stdin_gets_sigterm(exit_watch: None) -> None:
     began = time.monotonic()
-    async with running(DEAF_TO_EOF, termination_timeout=0.3, force_kill_timeout=5) as server:
+    async with running(DEAF_TO_EOF, termination_timeout=0.3, force_kill_timeout=60) as server:
         assert await read_line(server) == "ready"
-    assert 0.3 <= time.monotonic() - began < 2
+    assert 0.3 <= time.monotonic() - began < SOON
     assert server.exit_status == -signal.SIGTERM
     assert not is_unreaped(server.pid)
 
@@ -99,7 +100,8 @@ async def test_a_server_that_ignores_sigterm_too_gets_sigkill(exit_watch: None) 
     began = time.monotonic()
     async with running(STUBBORN, termination_timeout=0.2, force_kill_timeout=0.3) as server:
         assert await read_line(server) == "ready"
-    assert 0.5 <= time.monotonic() - began < 2
+    # Less than where nothing is said.
+    assert 0.5 <= time.monotonic() - began < PROCESS_TERMINATION_TIMEOUT + FORCE_KILL_TIMEOUT
     assert server.exit_status == -signal.SIGKILL
     assert not is_unreaped(server.pid)
 
@@ -123,11 +125,11 @@ async def test_the_times_that_are_promised() -> None:
 
 async def test_a_grandchild_that_outlives_its_parent_is_killed(exit_watch: None) -> None:
     began = time.monotonic()
-    async with running(with_grandchild(), termination_timeout=5) as server:
+    async with running(with_grandchild(), termination_timeout=60) as server:
         grandchild = int(await read_line(server))
         assert is_alive(grandchild)
     # It held stdout and stderr open, and nobody waited for that.
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < SOON
     assert server.exit_status == 0
     await wait_gone(grandchild)
 
@@ -166,10 +168,10 @@ async def test_a_group_whose_number_may_be_anybodys_is_left_alone(
 
 async def test_a_daemon_is_not_waited_for() -> None:
     began = time.monotonic()
-    async with running(with_grandchild(session=True), termination_timeout=5) as server:
+    async with running(with_grandchild(session=True), termination_timeout=60) as server:
         daemon = int(await read_line(server))
     try:
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < SOON
         assert is_alive(daemon), "out of reach, as it wished"
     finally:
         os.kill(daemon, signal.SIGKILL)
@@ -197,7 +199,7 @@ async def test_a_blocked_writer_is_woken() -> None:
 
         await trio.testing.wait_all_tasks_blocked(0.02)
         await server.stop()
-        assert time.monotonic() - started < 3
+        assert time.monotonic() - started < SOON
 
 
 async def test_a_reader_is_woken() -> None:
@@ -356,7 +358,7 @@ async def test_cancelled_again_while_it_is_ended() -> None:
                     await trio.testing.wait_all_tasks_blocked(0.05)
                 outer.cancel()
 
-    assert 0.5 <= time.monotonic() - began < 3
+    assert 0.5 <= time.monotonic() - began < SOON
 
 
 async def test_stop_may_be_called_by_many_and_again() -> None:
@@ -428,7 +430,7 @@ def test_ctrl_c_does_not_keep_it_from_being_ended(body: str, restrict: bool) -> 
     )
     began = time.monotonic()
     ran = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=9, check=False
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=25, check=False
     )
     pid, outcome = ran.stdout.splitlines()
     assert outcome == "KeyboardInterrupt 0"

@@ -16,6 +16,7 @@ import pytest
 import trio
 import trio.testing
 
+from tests._limits import SOON
 from trio_mcp._codec._envelope import Malformed
 from trio_mcp.transports import StdioServerParameters, stdio_client, stdio_server
 from trio_mcp.types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
@@ -75,7 +76,7 @@ def print_is_buffered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_server(data: bytes) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(COMMAND, input=data, capture_output=True, timeout=9, check=False)
+    return subprocess.run(COMMAND, input=data, capture_output=True, timeout=25, check=False)
 
 
 @contextlib.contextmanager
@@ -190,7 +191,7 @@ def test_files_serve_as_stdin_and_stdout(tmp_path: Path) -> None:
     with (tmp_path / "in").open("rb") as stdin, (tmp_path / "out").open("wb") as stdout:
         stdout.write(b"kept\n")
         stdout.flush()
-        ran = subprocess.run(COMMAND, stdin=stdin, stdout=stdout, timeout=9, check=False)
+        ran = subprocess.run(COMMAND, stdin=stdin, stdout=stdout, timeout=25, check=False)
     assert ran.returncode == 0
     kept, first, second = (tmp_path / "out").read_bytes().splitlines()
     assert kept == b"kept"
@@ -200,7 +201,7 @@ def test_files_serve_as_stdin_and_stdout(tmp_path: Path) -> None:
 
 def test_the_null_device_serves_as_both() -> None:
     with Path(os.devnull).open("r+b") as null:
-        ran = subprocess.run(COMMAND, stdin=null, stdout=null, timeout=9, check=False)
+        ran = subprocess.run(COMMAND, stdin=null, stdout=null, timeout=25, check=False)
     assert ran.returncode == 0
 
 
@@ -214,7 +215,7 @@ def test_a_socket_serves_as_both() -> None:
             data += here.recv(1 << 20)
         assert len(json.loads(data)["result"]["value"]) == 1_000_000
         here.shutdown(socket.SHUT_WR)
-        assert process.wait(9) == 0
+        assert process.wait(25) == 0
 
 
 def test_stderr_may_be_the_same_pipe() -> None:
@@ -222,7 +223,7 @@ def test_stderr_may_be_the_same_pipe() -> None:
     expression = "[sys.stderr.write('e' * 999 + '\\n') for _ in range(300)] and 'x' * 300_000"
     pipe = subprocess.PIPE
     with popen(stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT) as process:
-        output, _ = process.communicate(request(1, expression), timeout=9)
+        output, _ = process.communicate(request(1, expression), timeout=25)
     assert process.returncode == 0
     assert output.count(b"e" * 999 + b"\n") == 300
     assert b"BlockingIOError" not in output
@@ -236,7 +237,7 @@ def test_a_closed_stderr_is_no_obstacle() -> None:
         input=request(1, "print('x')") + request(2, "2"),
         stdout=subprocess.PIPE,
         env={**os.environ, "PROGRAM": program},
-        timeout=9,
+        timeout=25,
         check=False,
     )
     assert ran.returncode == 0
@@ -273,7 +274,7 @@ def run_with_closed(closed: str, program: str) -> tuple[int, list[str]]:
         input=b"\n",
         capture_output=True,
         env={**os.environ, "PROGRAM": program},
-        timeout=9,
+        timeout=25,
         check=False,
     )
     assert ran.stdout == b""
@@ -319,7 +320,7 @@ def test_a_stderr_that_breaks_does_not_send_prints_to_the_wire() -> None:
             input=request(1, expression) + request(2, "2"),
             stdout=subprocess.PIPE,
             stderr=stderr,
-            timeout=9,
+            timeout=25,
             check=False,
         )
     assert ran.returncode == 0
@@ -337,8 +338,8 @@ def test_the_end_of_stdin_ends_it_promptly() -> None:
         process.stdout.readline()
         began = time.monotonic()
         process.stdin.close()
-        assert process.wait(9) == 0
-        assert time.monotonic() - began < 2
+        assert process.wait(25) == 0
+        assert time.monotonic() - began < SOON
 
 
 @pytest.mark.case("C002")
@@ -359,7 +360,7 @@ time.sleep(60)
         began = time.monotonic()
         process.kill()
         assert process.stdout.read() == b""  # it has left
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < SOON
 
 
 @pytest.mark.case("C007")

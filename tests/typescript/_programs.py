@@ -43,6 +43,6 @@ def serving(command: list[str]) -> Iterator[str]:
         try:
             yield process.stdout.readline().decode().strip()
             process.stdin.close()
-            assert process.wait(5) == 0
+            assert process.wait(25) == 0
         finally:
             process.kill()

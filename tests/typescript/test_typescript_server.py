@@ -59,7 +59,7 @@ def text_of(result: CallToolResult) -> str:
 pytestmark = [
     pytest.mark.parametrize("mode", MODES),
     pytest.mark.parametrize("carrier", CARRIERS),
-    pytest.mark.limit(30),
+    pytest.mark.limit(60),
 ]
 
 

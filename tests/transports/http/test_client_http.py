@@ -11,6 +11,7 @@ import pytest
 import trio
 import trio.testing
 
+from tests._limits import SOON
 from trio_mcp import Client
 from trio_mcp.errors import ConnectionLost
 from trio_mcp.transports import sse_client, streamable_http_client
@@ -214,7 +215,7 @@ async def test_error_page_may_be_of_any_size_and_end_anywhere(status, body, monk
                 await seen.gone.wait()
 
     async with scripted(Refusing()) as url, Client(url) as client:
-        with trio.fail_after(2), pytest.raises(ConnectionLost, match="Oops") as caught:
+        with trio.fail_after(SOON), pytest.raises(ConnectionLost, match="Oops") as caught:
             await client.call_tool("x")
         assert caught.value.status == status
         assert len(str(caught.value)) < 500
@@ -331,10 +332,10 @@ async def test_client_with_too_few_connections_is_told_so(library, connections, 
         scripted(server) as url,
         library.AsyncClient(trust_env=False, limits=limits) as http_client,
     ):
-        transport = streamable_http_client(url, http_client=http_client, connect_timeout=0.3)
+        transport = streamable_http_client(url, http_client=http_client, connect_timeout=1)
         async with Client(transport, mode="legacy", elicitation_callback=elicit) as client:
             await until(lambda: server.asked("GET"))
-            with trio.fail_after(3), pytest.raises(ConnectionLost, match="max_connections"):
+            with trio.fail_after(SOON), pytest.raises(ConnectionLost, match="max_connections"):
                 await client.call_tool(name)
             if connections > 1:
                 await client.call_tool("x")
@@ -357,9 +358,9 @@ async def test_answer_that_no_call_waits_for_fails_none(caplog):
         scripted(Pinging()) as url,
         httpx.AsyncClient(trust_env=False, limits=limits) as http_client,
     ):
-        transport = streamable_http_client(url, http_client=http_client, connect_timeout=0.3)
+        transport = streamable_http_client(url, http_client=http_client, connect_timeout=1)
         async with Client(transport, mode="legacy") as client:
-            with trio.fail_after(3):
+            with trio.fail_after(SOON):
                 await client.call_tool("x")
 
 
@@ -369,10 +370,10 @@ async def test_client_with_enough_connections_answers():
         scripted(server) as url,
         httpx.AsyncClient(trust_env=False, limits=httpx.Limits(max_connections=3)) as http_client,
     ):
-        transport = streamable_http_client(url, http_client=http_client, connect_timeout=0.3)
+        transport = streamable_http_client(url, http_client=http_client, connect_timeout=SOON)
         async with Client(transport, mode="legacy", elicitation_callback=elicit) as client:
             await until(lambda: server.asked("GET"))
-            with trio.fail_after(3):
+            with trio.fail_after(SOON):
                 await client.call_tool("ask")
 
 

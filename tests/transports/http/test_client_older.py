@@ -8,6 +8,7 @@ import pytest
 import trio
 import trio.testing
 
+from tests._limits import SOON
 from trio_mcp import Client
 from trio_mcp._rpc import _standing
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
@@ -166,10 +167,10 @@ async def test_leaving_does_not_wait_for_a_server_that_does_not_let_go():
 
     server = Clinging()
     async with scripted(server) as url:
-        with trio.fail_after(5):
+        with trio.fail_after(SOON):
             async with Client(url, mode="legacy"):
                 before = trio.current_time()
-    assert trio.current_time() - before == pytest.approx(2, abs=0.7)
+    assert trio.current_time() - before >= 2
 
 
 @pytest.mark.parametrize("status", [405, 404, 500])
@@ -319,7 +320,7 @@ async def test_what_a_new_session_does_not_answer_in_time_holds_up_no_call(monke
         for number in range(3):
             await client.subscribe_resource(f"a://{number}")
         server.forgotten = True
-        with trio.fail_after(3):
+        with trio.fail_after(SOON):
             await client.call_tool("x")
     assert "and 2 more: no answer within 0.2 s" in caplog.text
 
@@ -383,7 +384,7 @@ async def test_time_limit_of_a_call_covers_the_renewal_of_its_session():
     class Slow(Forgetful):
         async def initialize(self, seen: Seen) -> None:
             if self.sessions:
-                await trio.sleep(0.3)
+                await trio.sleep(1.8)
             await super().initialize(seen)
 
         async def tools_call(self, seen: Seen) -> None:
@@ -394,8 +395,8 @@ async def test_time_limit_of_a_call_covers_the_renewal_of_its_session():
     async with scripted(Slow()) as url, Client(url, mode="legacy") as client:
         began = trio.current_time()
         with pytest.raises(RequestTimeout):
-            await client.call_tool("x", read_timeout_seconds=0.5)
-        assert trio.current_time() - began < 0.75
+            await client.call_tool("x", read_timeout_seconds=2)
+        assert trio.current_time() - began < 1.8 + 2
 
 
 async def test_session_that_is_lost_at_once_again_is_an_error_of_that_call():
@@ -480,7 +481,7 @@ async def test_another_task_takes_over_when_the_one_that_renews_is_cancelled():
     server = Slow()
     async with scripted(server) as url, Client(url, mode="legacy") as client:
         server.forgotten = True
-        with trio.fail_after(3):
+        with trio.fail_after(SOON):
             async with trio.open_nursery() as nursery:
                 first = trio.CancelScope()
 
@@ -553,10 +554,17 @@ async def test_initialize_is_never_cancelled_by_a_notice():
             await seen.gone.wait()
 
     server = Slow()
-    async with scripted(server) as url:
-        with trio.move_on_after(0.2):
+    async with scripted(server) as url, trio.open_nursery() as nursery:
+
+        async def connect() -> None:
             async with Client(url, mode="legacy"):
                 pytest.fail("it does not answer")
+
+        nursery.start_soon(connect)
+        await until(lambda: server.asked("initialize"))
+        nursery.cancel_scope.cancel()
+        with trio.CancelScope(shield=True):
+            await server.asked("initialize")[0].gone.wait()
     assert server.story == ["initialize"]
 
 
@@ -593,7 +601,7 @@ async def test_cut_stream_is_taken_up_again_where_it_was(times, ending):
 
     server = Polling()
     async with scripted(server) as url, Client(url, mode="legacy") as client:
-        with trio.fail_after(3):
+        with trio.fail_after(SOON):
             await client.call_tool("x")
     assert server.rounds == times
     assert len(server.asked("tools/call")) == 1
@@ -608,7 +616,7 @@ async def test_cut_stream_without_ids_is_lost():
 
     server = Cutting()
     async with scripted(server) as url, Client(url, mode="legacy") as client:
-        with trio.fail_after(1), pytest.raises(ConnectionLost, match="before the answer"):
+        with trio.fail_after(SOON), pytest.raises(ConnectionLost, match="before the answer"):
             await client.call_tool("x")
     assert server.asked("notifications/cancelled") == []
 
@@ -630,21 +638,33 @@ async def test_stream_that_cannot_be_taken_up_again_is_lost(status, monkeypatch)
 
     server = Cutting()
     async with scripted(server) as url, Client(url, mode="legacy") as client:
-        with trio.fail_after(3), pytest.raises(ConnectionLost, match="taken up again") as caught:
+        with (
+            trio.fail_after(SOON),
+            pytest.raises(ConnectionLost, match="taken up again") as caught,
+        ):
             await client.call_tool("x")
     assert caught.value.status == status
 
 
 async def test_cancelled_while_waiting_to_take_up_a_stream_is_told():
+    ended = trio.Event()
+
     class Cutting(OlderScripted):
         async def tools_call(self, seen: Seen) -> None:
             await seen.events("id: 1\nretry: 100000\ndata:\n\n")
             await seen.end()
+            ended.set()
 
     server = Cutting()
-    async with scripted(server) as url, Client(url, mode="legacy") as client:
-        with trio.move_on_after(0.2):
-            await client.call_tool("x")
+    async with (
+        scripted(server) as url,
+        Client(url, mode="legacy") as client,
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(client.call_tool, "x")
+        await ended.wait()
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        nursery.cancel_scope.cancel()
     assert len(server.asked("notifications/cancelled")) == 1
 
 
@@ -686,7 +706,7 @@ async def test_questions_are_answered_by_a_post_in_the_session(where):
         scripted(server) as url,
         Client(url, mode="legacy", elicitation_callback=elicit) as client,
     ):
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             await client.call_tool("x")
     (answer,) = server.asked("answer")
     assert answer.body["id"] == "q"
@@ -713,7 +733,7 @@ async def test_question_is_answered_while_as_many_calls_wait_as_may(monkeypatch)
         scripted(Asking()) as url,
         Client(url, mode="legacy", elicitation_callback=elicit) as client,
     ):
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             await client.call_tool("x")
 
 
@@ -738,7 +758,7 @@ async def test_question_that_is_taken_back_is_not_answered():
         scripted(server) as url,
         Client(url, mode="legacy", elicitation_callback=never) as client,
     ):
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             await client.call_tool("x")
     assert server.asked("answer") == []
 
@@ -760,7 +780,7 @@ async def test_question_that_cannot_be_answered_is_refused(asked, code):
 
     server = Asking()
     async with scripted(server) as url, Client(url, mode="legacy") as client:
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             await client.call_tool("x")
     (answer,) = server.asked("answer")
     assert answer.body["error"]["code"] == code
@@ -777,7 +797,7 @@ async def test_answer_that_does_not_reach_the_server_harms_nobody(caplog):
             await seen.raw(500)
 
     async with scripted(Asking()) as url, Client(url, mode="legacy") as client:
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             await client.call_tool("x")
         await until(lambda: "did not reach the server" in caplog.text)
 
@@ -804,7 +824,7 @@ async def test_progress_of_a_call_may_come_on_the_session_stream():
         reports.append(progress)
 
     async with scripted(Pushing()) as url, Client(url, mode="legacy") as client:
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             await client.call_tool("x", progress_callback=on_progress)
     assert reports == [1]
 
@@ -843,7 +863,7 @@ async def test_silent_server_ends_a_keep_alive_connection():
         scripted(Silent()) as url,
         Client(url, mode="legacy", ping_interval=0.1) as client,
     ):
-        with trio.fail_after(3), pytest.raises(ConnectionLost):
+        with trio.fail_after(SOON), pytest.raises(ConnectionLost):
             await client.call_tool("x")
         with pytest.raises(ConnectionLost):
             await client.list_tools()

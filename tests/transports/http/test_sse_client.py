@@ -10,6 +10,7 @@ import pytest
 import trio
 import trio.testing
 
+from tests._limits import SOON
 from trio_mcp import Client
 from trio_mcp.client import SseServerParameters
 from trio_mcp.errors import ConnectionLost, MCPError
@@ -82,7 +83,7 @@ async def test_questions_are_answered_by_posts():
     async with scripted(server) as url:
         transport = sse_client(url)
         async with Client(transport, mode="2025-06-18", elicitation_callback=elicit) as client:
-            with trio.fail_after(2):
+            with trio.fail_after(SOON):
                 await client.call_tool("ask")
     (answer,) = server.asked("answer")
     assert answer.body["result"] == {"action": "accept", "content": {}}
@@ -139,7 +140,7 @@ async def test_stream_that_ends_loses_the_connection():
     server = Old()
     async with scripted(server) as url, Client(sse_client(url), mode="legacy") as client:
         await server.stream.end()
-        with trio.fail_after(2), pytest.raises(ConnectionLost, match="ended the stream"):
+        with trio.fail_after(SOON), pytest.raises(ConnectionLost, match="ended the stream"):
             await client.call_tool("x")
 
 
@@ -157,7 +158,7 @@ async def test_post_that_is_refused_fails_its_own_call_with_its_status(status):
 
     server = Refusing()
     async with scripted(server) as url, Client(sse_client(url), mode="legacy") as client:
-        with trio.fail_after(4):
+        with trio.fail_after(SOON):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(client.call_tool, "slow")
                 with pytest.raises(ConnectionLost, match="not this one") as caught:
@@ -174,7 +175,7 @@ async def test_post_that_nobody_takes_fails_its_own_call():
             await super().other(seen)
 
     async with scripted(Slamming()) as url, Client(sse_client(url), mode="legacy") as client:
-        with trio.fail_after(4), pytest.raises(ConnectionLost):
+        with trio.fail_after(SOON), pytest.raises(ConnectionLost):
             await client.call_tool("x")
         await client.call_tool("y")
 
@@ -193,14 +194,14 @@ class Holding(Old):
 
 async def test_post_may_be_kept_open_until_a_question_is_answered():
     async with scripted(Holding()) as url, Client(sse_client(url), mode="legacy") as client:
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             await client.call_tool("ask")
 
 
 async def test_post_that_is_kept_open_holds_up_no_other_call_and_no_notice():
     server = Holding()
     async with scripted(server) as url, Client(sse_client(url), mode="legacy") as client:
-        with trio.fail_after(3):
+        with trio.fail_after(SOON):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(client.call_tool, "hang")
                 await until(lambda: server.asked("tools/call"))
@@ -217,7 +218,7 @@ async def test_post_that_is_kept_open_holds_up_no_other_call_and_no_notice():
 async def test_notice_of_a_cancelled_call_is_sent_although_the_client_is_left(everything):
     server = Holding()
     async with scripted(server) as url:
-        with trio.fail_after(3), trio.CancelScope() as outer:
+        with trio.fail_after(SOON), trio.CancelScope() as outer:
             async with (
                 Client(sse_client(url), mode="legacy") as client,
                 trio.open_nursery() as nursery,
@@ -233,13 +234,13 @@ async def test_notice_of_a_cancelled_call_is_sent_although_the_client_is_left(ev
 async def test_nothing_overtakes_the_end_of_the_handshake(taken, monkeypatch):
     from trio_mcp.transports.http import _sse_posts
 
-    monkeypatch.setattr(_sse_posts, "INITIALIZED_TIMEOUT", 0.1)
+    monkeypatch.setattr(_sse_posts, "INITIALIZED_TIMEOUT", 60 if taken else 0.1)
 
     class Slow(Old):
         ready = False
 
         async def notify_initialized(self, seen: Seen) -> None:
-            with trio.move_on_after(0.05 if taken else 5):
+            with trio.move_on_after(0.05 if taken else 60):
                 await seen.gone.wait()
             self.ready = True
             await seen.raw(202)
@@ -249,7 +250,7 @@ async def test_nothing_overtakes_the_end_of_the_handshake(taken, monkeypatch):
             await super().other(seen)
 
     async with scripted(Slow()) as url, Client(sse_client(url), mode="legacy") as client:
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             await client.call_tool("x")
 
 
@@ -267,7 +268,7 @@ async def test_notifications_arrive_in_order():
             await channel.send(
                 [JSONRPCNotification(method="notifications/progress", params=params)]
             )
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             await until(lambda: steps == [1, 2, 3])
 
 
@@ -285,13 +286,13 @@ async def test_notifications_that_nobody_takes_make_whoever_notifies_wait(monkey
     notice = JSONRPCNotification(method="notifications/x")
     server = Stuck()
     async with scripted(server) as url, sse_client(url) as channel:
-        with trio.fail_after(1):
+        with trio.fail_after(SOON):
             await channel.send([notice, notice])
         with trio.move_on_after(0.1) as scope:
             await channel.send([notice])
         assert scope.cancelled_caught
         free.set()
-        with trio.fail_after(1):
+        with trio.fail_after(SOON):
             await channel.send([notice])
 
 
@@ -319,7 +320,7 @@ async def test_what_fails_while_posting_fails_its_own_call(caplog):
     async with scripted(server) as url:
         transport = sse_client(url, auth=Failing())
         async with Client(transport, mode="legacy") as client:
-            with trio.fail_after(2):
+            with trio.fail_after(SOON):
                 with pytest.raises(LookupError, match="no token"):
                     await client.call_tool("oops")
                 await client.call_tool("x")
@@ -335,8 +336,8 @@ async def test_client_with_too_few_connections_is_told_so(connections):
         return httpx.AsyncClient(headers=headers, auth=auth, trust_env=False, limits=limits)
 
     async with scripted(Holding()) as url:
-        transport = sse_client(url, timeout=0.3, httpx_client_factory=make)
-        with trio.fail_after(4):
+        transport = sse_client(url, timeout=1, httpx_client_factory=make)
+        with trio.fail_after(SOON):
             if connections == 1:
                 with pytest.raises(ConnectionLost, match="max_connections"):
                     async with Client(transport, mode="legacy"):

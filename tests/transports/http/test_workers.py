@@ -22,7 +22,7 @@ from trio_mcp.types import ElicitResult
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
-    pytest.mark.limit(30),
+    pytest.mark.limit(60),
 ]
 
 PROGRAM = """

@@ -13,6 +13,7 @@ import pytest
 import trio
 from trio_websocket import connect_websocket_url
 
+from tests._limits import SOON
 from tests.transports.http._serving import make_certificate
 from trio_mcp import Client
 from trio_mcp.transports.websocket import _server_connection
@@ -154,7 +155,7 @@ async def test_head_that_does_not_come_is_given_up(sent):
         connected(served) as raw,
     ):
         await raw.send(sent)
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             assert b"408" in await raw.head()
             await raw.rest()
 
@@ -165,7 +166,7 @@ async def test_head_that_comes_byte_by_byte_is_given_up():
         bystander(served),
         connected(served) as raw,
     ):
-        with trio.fail_after(2):
+        with trio.fail_after(SOON):
             await raw.send_for_ever(b"X", pause=0.02)
 
 
@@ -289,7 +290,7 @@ async def until_served(served: Any) -> None:
 async def test_tls_that_does_not_begin_is_given_up(tmp_path, sent):
     files = make_certificate(tmp_path)
     async with serving(head_timeout=0.2, **files) as (served, _), connected(served) as raw:
-        with trio.fail_after(3):
+        with trio.fail_after(SOON):
             await raw.send(sent)
             await raw.rest()
 

@@ -12,6 +12,7 @@ import pytest
 import trio
 import trio.testing
 
+from tests._limits import SOON
 from trio_mcp import Client, ConnectionLost, MCPServer
 from trio_mcp.server import Server
 from trio_mcp.transports import (
@@ -179,12 +180,13 @@ async def test_lifespan_that_is_being_entered_is_cancelled_at_once():
     @asynccontextmanager
     async def lifespan(server: Any) -> Any:
         try:
+            scope.cancel()
             await trio.sleep_forever()
         finally:
             seen.append("cancelled")
         yield {}
 
-    with trio.move_on_after(0.05):
+    with trio.CancelScope() as scope:
         await serve_websocket(MCPServer("x", lifespan=lifespan), "127.0.0.1", 0)
     assert seen == ["cancelled"]
 
@@ -407,22 +409,23 @@ async def test_cancelled_it_closes_all_connections_and_is_over_soon():
     tools = Tools()
     async with serving(tools) as (served, _):
         pass
-    with trio.fail_after(5):
+    with trio.fail_after(SOON):
         async with trio.open_nursery() as nursery:
-            served = await nursery.start(serve_websocket, tools.mcp, "127.0.0.1", 0)
+            serve = partial(serve_websocket, tools.mcp, "127.0.0.1", 0, graceful_timeout=60)
+            served = await nursery.start(serve)
             async with upgraded(served), connected(served), Client(served.url) as client:
                 nursery.start_soon(_expect_lost, client)
                 await tools.entered.wait()
-                began = trio.current_time()
                 nursery.cancel_scope.cancel()
-    assert trio.current_time() - began < 2.5
     assert tools.cancelled == 1
 
 
 async def test_half_a_request_does_not_hold_up_the_end():
-    with trio.fail_after(2):
+    with trio.fail_after(SOON):
         async with trio.open_nursery() as nursery:
-            served = await nursery.start(serve_websocket, Tools().mcp, "127.0.0.1", 0)
+            served = await nursery.start(
+                partial(serve_websocket, Tools().mcp, "127.0.0.1", 0, graceful_timeout=60)
+            )
             async with connected(served) as raw:
                 await raw.send(b"GET /mcp HTTP/1.1\r\n")
                 await trio.sleep(0.05)
