@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from .server._errors import RegistrationErrorCode as RegistrationErrorCode
     from .server._errors import TokenError as TokenError
     from .server._errors import TokenErrorCode as TokenErrorCode
+    from .server._identity_assertions import IdentityAssertion as IdentityAssertion
+    from .server._identity_assertions import IdentityAssertionVerifier as IdentityAssertionVerifier
+    from .server._identity_assertions import IdentityProvider as IdentityProvider
+    from .server._in_memory_provider import InMemoryOAuthProvider as InMemoryOAuthProvider
     from .server._metadata import AUTHORIZATION_PATH as AUTHORIZATION_PATH
     from .server._metadata import REGISTRATION_PATH as REGISTRATION_PATH
     from .server._metadata import REVOCATION_PATH as REVOCATION_PATH
@@ -83,7 +87,11 @@ __all__ = [
     "ClientMetadataDocuments",
     "ClientRegistrationOptions",
     "DPoPKey",
+    "IdentityAssertion",
     "IdentityAssertionParams",
+    "IdentityAssertionVerifier",
+    "IdentityProvider",
+    "InMemoryOAuthProvider",
     "InvalidJwt",
     "InvalidRedirectUriError",
     "InvalidScopeError",
@@ -121,6 +129,10 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            "IdentityProvider": ".server._identity_assertions",
+            "IdentityAssertion": ".server._identity_assertions",
+            "IdentityAssertionVerifier": ".server._identity_assertions",
+            "InMemoryOAuthProvider": ".server._in_memory_provider",
             "BringsRoutes": ".server._provider",
             "ClientMetadataDocuments": ".server._client_documents",
             "REVOCATION_PATH": ".server._metadata",

@@ -12,6 +12,7 @@ from ._authorize import AuthorizationEndpoint
 from ._client_assertions import ClientAssertions
 from ._client_auth import ClientAuthenticator
 from ._client_keys import ClientKeys
+from ._key_proofs import KeyProofs
 from ._metadata import (
     AUTHORIZATION_PATH,
     REGISTRATION_PATH,
@@ -98,7 +99,8 @@ def create_auth_routes(
     authorization = AuthorizationEndpoint(
         provider, issuer_url, registration.valid_scopes, registration.default_scopes
     )
-    token = TokenEndpoint(provider, authenticator, identity_assertion_enabled, None)
+    proofs = KeyProofs(metadata.token_endpoint) if binds_tokens else None
+    token = TokenEndpoint(provider, authenticator, identity_assertion_enabled, proofs)
     prefix = _prefix(issuer_url)
 
     routes = [

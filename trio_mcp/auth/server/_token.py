@@ -19,12 +19,11 @@ from ._provider import IdentityAssertionParams
 from ._resources import check_resource, check_same_resource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from trio_mcp.auth._models import OAuthClientInformationFull, OAuthToken
     from trio_mcp.transports.http._asgi import HttpRequest
 
     from ._client_auth import ClientAuthenticator
+    from ._key_proofs import KeyProofs
     from ._parameters import Parameters
     from ._provider import AnyProvider
 
@@ -39,15 +38,14 @@ class TokenEndpoint:
       provider: Issues the tokens.
       authenticator: Finds out who asks.
       takes_assertions: Whether assertions of identity providers are exchanged.
-      prove_key: Gives the thumbprint of the key that a request proves to have (RFC 9449); None
-        where tokens are not bound to keys.
+      proofs: Finds the key that a request proves to have; None where tokens are not bound.
 
     """
 
     provider: AnyProvider
     authenticator: ClientAuthenticator
     takes_assertions: bool
-    prove_key: Callable[[HttpRequest], str | None] | None
+    proofs: KeyProofs | None
 
     async def answer(self, request: HttpRequest) -> Answer:
         """Issue a token.
@@ -75,9 +73,9 @@ class TokenEndpoint:
         return json_answer(token.to_json())
 
     def _thumbprint(self, request: HttpRequest, client: OAuthClientInformationFull) -> str | None:
-        if self.prove_key is None:
+        if self.proofs is None:
             return None
-        thumbprint = self.prove_key(request)
+        thumbprint = self.proofs.thumbprint(request)
         if thumbprint is None and client.extra.get("dpop_bound_access_tokens") is True:
             raise RefusedRequest(
                 "invalid_dpop_proof", "The client is registered for tokens that are bound to a key"
