@@ -1,0 +1,148 @@
+"""Where a client keeps its tokens and registrations: the interface, and the one in memory."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, final, runtime_checkable
+
+import attrs
+import trio
+
+from trio_mcp.auth._models import OAuthClientInformationFull, OAuthToken
+
+if TYPE_CHECKING:
+    from trio_mcp.types._base import JsonObject
+
+Member: TypeAlias = Literal["tokens", "client"]
+
+
+@runtime_checkable
+class TokenStorage(Protocol):
+    """Keeps the tokens of one server and how this client is registered for them.
+
+    They are secrets: whoever can read the store can act as the user. What one process has written
+    others may read, so the store is read again before a token is refreshed.
+
+    A store that fails costs nothing but that: what came is used all the same, and the failure is
+    logged.
+
+    Cancellation:
+      A method that is cancelled has written all or nothing. One that writes may take five seconds.
+
+    """
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """Return the tokens, if there are any."""
+        ...
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Keep tokens in place of those before, with all that is in their ``extra``."""
+        ...
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """Return how this client is registered, if it is."""
+        ...
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Keep a registration in place of the one before."""
+        ...
+
+
+class TokenStore(ABC):
+    """Keeps the tokens of any number of servers apart; base of the stores that are there.
+
+    A client takes it as a `TokenStorage`, and uses the part that is for its own server: tokens of
+    one never get to another.
+    """
+
+    def for_server(self, server_url: str) -> TokenStorage:
+        """Return what is kept for the server at a URL."""
+        return _OfServer(self, server_url)
+
+    @abstractmethod
+    async def read(self, server_url: str) -> JsonObject:
+        """Return what is kept for a server: ``tokens``, ``client``, both, or nothing."""
+
+    @abstractmethod
+    async def write(self, server_url: str, member: Member, document: JsonObject) -> None:
+        """Keep ``tokens`` or ``client`` of a server; all of it or nothing."""
+
+    # As the store of a single server that has no name.
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """See `TokenStorage.get_tokens`."""
+        return await _OfServer(self, "").get_tokens()
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """See `TokenStorage.set_tokens`."""
+        await _OfServer(self, "").set_tokens(tokens)
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """See `TokenStorage.get_client_info`."""
+        return await _OfServer(self, "").get_client_info()
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """See `TokenStorage.set_client_info`."""
+        await _OfServer(self, "").set_client_info(client_info)
+
+
+@final
+@attrs.frozen
+class _OfServer:
+    """The part of a store that is for one server."""
+
+    _store: TokenStore
+    _server_url: str
+
+    async def get_tokens(self) -> OAuthToken | None:
+        kept = (await self._store.read(self._server_url)).get("tokens")
+        return None if kept is None else OAuthToken.from_json(kept)
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        await self._store.write(self._server_url, "tokens", tokens.to_json())
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        kept = (await self._store.read(self._server_url)).get("client")
+        return None if kept is None else OAuthClientInformationFull.from_json(kept)
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        await self._store.write(self._server_url, "client", client_info.to_json())
+
+
+def part_for(storage: Any, server_url: str) -> TokenStorage:
+    """Give the part of a store of the user that is for one server.
+
+    Args:
+      storage: A `TokenStore`, or what has the methods of a `TokenStorage`.
+      server_url: The URL of the server, as it is written in requests for tokens.
+
+    Raises:
+      TypeError: if it is no store.
+
+    """
+    if isinstance(storage, TokenStore):
+        return storage.for_server(server_url)
+    if isinstance(storage, type) or not isinstance(storage, TokenStorage):
+        raise TypeError(
+            "storage: expected a TokenStorage, with get_tokens, set_tokens, get_client_info and "
+            f"set_client_info, got {storage!r:.80}"
+        )
+    return storage
+
+
+@final
+class InMemoryTokenStorage(TokenStore):
+    """Keeps tokens for as long as this process runs. Several clients may share it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, JsonObject] = {}
+
+    async def read(self, server_url: str) -> JsonObject:
+        """See `TokenStore.read`."""
+        await trio.lowlevel.checkpoint()
+        return dict(self._kept.get(server_url, {}))
+
+    async def write(self, server_url: str, member: Member, document: JsonObject) -> None:
+        """See `TokenStore.write`."""
+        await trio.lowlevel.checkpoint()
+        self._kept.setdefault(server_url, {})[member] = document
