@@ -233,7 +233,7 @@ async def _response(
         request.stream = without_generator(request.stream, content or b"")
         response = await client.send(request, stream=True, follow_redirects=False, auth=None)
     except Exception as exc:
-        if not is_http_error(exc):
+        if not is_http_error(exc, client):
             raise
         raise lost_by(exc, f"{what}: {method} {shown(url)}") from exc
     try:

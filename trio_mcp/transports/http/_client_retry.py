@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
+from ._http_errors import is_for_closed_client
+
 if TYPE_CHECKING:
     from trio_mcp._codec._sse import EventSplitter
     from trio_mcp.errors import ConnectionLost
@@ -121,7 +123,12 @@ class Patience:
 
 
 def is_final(lost: ConnectionLost) -> bool:
-    """Whether asking again is of no use: the server has answered, and does not want to."""
+    """Whether asking again is of no use: the server has answered, and does not want to.
+
+    Nor is it where there is no HTTP client any more to ask with.
+    """
+    if is_for_closed_client(lost):
+        return True
     status = lost.status
     if status is None or status in _PASSING:
         return False

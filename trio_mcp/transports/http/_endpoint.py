@@ -177,7 +177,7 @@ class Endpoint:
                 request, stream=True, follow_redirects=False, **options
             )
         except Exception as exc:
-            if not is_http_error(exc):
+            if not is_http_error(exc, self._client):
                 raise
             raise lost_by(exc, f"{method} {shown(url)}") from exc
         self._check_version(response)

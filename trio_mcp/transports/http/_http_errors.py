@@ -11,7 +11,12 @@ from trio_mcp.errors import ConnectionLost
 
 def lost_by(exc: Exception, what: str) -> ConnectionLost:
     """Make our error of one of httpx's, to be raised from it."""
-    reason = NO_CONNECTION_FREE if _is_of_pool(exc) else _reason(exc)
+    if _is_of_pool(exc):
+        reason = NO_CONNECTION_FREE
+    elif _is_closed_here(exc):
+        reason = CLIENT_CLOSED
+    else:
+        reason = _reason(exc)
     return ConnectionLost(f"{what}: {reason} ({type(exc).__name__})")
 
 
@@ -21,13 +26,36 @@ NO_CONNECTION_FREE: Final = (
 )
 
 
+CLIENT_CLOSED: Final = "the HTTP client (http_client) was closed while it was still in use"
+
+
+def is_for_closed_client(lost: ConnectionLost) -> bool:
+    """Whether it was lost since the HTTP client of the user is closed, and stays so."""
+    return type(lost.__cause__) is RuntimeError
+
+
+def _is_closed_here(exc: BaseException | None) -> bool:
+    # A client that is closed takes nothing more, and closes what others are reading.
+    if type(exc) is RuntimeError:
+        return True
+    while exc is not None and not _is_named(exc, "ClosedResourceError"):
+        # Libraries hide what they have translated. What the caller was handling is not theirs.
+        exc = exc.__context__ if exc.__suppress_context__ else None
+    return exc is not None
+
+
 def is_for_want_of_connections(lost: ConnectionLost) -> bool:
     """Whether it was lost on this side, since the HTTP client of the user had no place for it."""
     return _is_of_pool(lost.__cause__)
 
 
 def _is_of_pool(exc: BaseException | None) -> bool:
-    return any(each.__name__ == "PoolTimeout" for each in type(exc).__mro__)
+    return exc is not None and _is_named(exc, "PoolTimeout")
+
+
+def _is_named(exc: BaseException, *names: str) -> bool:
+    # The classes themselves are of a library that need not be there.
+    return any(each.__name__ in names for each in type(exc).__mro__)
 
 
 def _reason(exc: BaseException | None) -> str:
@@ -39,9 +67,18 @@ def _reason(exc: BaseException | None) -> str:
     return "no reason given"
 
 
-def is_http_error(exc: BaseException) -> bool:
-    """Whether a client of the family means a failure of the network by this."""
-    return any(each.__name__ in _ERRORS for each in type(exc).__mro__)
+def is_http_error(exc: BaseException, client: Any = None) -> bool:
+    """Whether a client of the family means a failure of the network by this, or its own end.
+
+    Args:
+      exc: What it raised.
+      client: The client, if it was asked for something. Of having been closed it tells by a bare
+          `RuntimeError`.
+
+    """
+    if type(exc) is RuntimeError:
+        return getattr(client, "is_closed", False) is True
+    return _is_named(exc, *_ERRORS)
 
 
 _ERRORS: Final = frozenset({"HTTPError", "InvalidURL", "StreamError", "CookieConflict"})
