@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
+from trio_mcp.errors import OAuthTokenError
+
 from ._models import OAuthClientInformationFull, OAuthClientMetadata
 
 if TYPE_CHECKING:
@@ -109,6 +111,25 @@ class FlowConfig:
     now: Callable[[], float] = time.time
 
 
+@attrs.frozen
+class Refusal:
+    """A token endpoint gave no token.
+
+    Attributes:
+      error: What it answered, such as ``"invalid_grant"``.
+      message: One sentence.
+      is_passing: Whether it says nothing but that it did not work this time.
+
+    """
+
+    error: str | None
+    message: str
+    is_passing: bool
+
+    def as_error(self) -> OAuthTokenError:
+        return OAuthTokenError(self.message, error=self.error)
+
+
 @attrs.define
 class StepUps:
     """How often more scopes were asked for, for the sake of one operation."""
@@ -131,10 +152,13 @@ class Memory:
       asm: Its metadata; None for one that publishes none, as some of 2025-03-26.
       resource: What the server is called in requests; None to leave that out.
       clients: Registrations by issuer.
-      stored_client: The registration in the store, as long as it is not known whose it is.
+      stored_client: The registration in the store, if that does not say whose it is.
+      bound_issuer: The authorization server that such a client was first used with.
+      unsaved_client: A registration that is not in the store yet.
       tokens: Those in use.
       token_issuer: Who issued them; None if nobody knows.
       expires_at: When they expire, in seconds since 1970; None if nobody knows.
+      tokens_unsaved: Whether they are not in the store yet, so that older ones may be there.
       asked: The scopes that were asked for last.
       nonces: The newest DPoP nonce of each origin.
       step_ups: By resource and operation.
@@ -151,16 +175,20 @@ class Memory:
         factory=dict[str, OAuthClientInformationFull]
     )
     stored_client: OAuthClientInformationFull | None = None
+    bound_issuer: str | None = None
+    unsaved_client: OAuthClientInformationFull | None = None
     tokens: OAuthToken | None = None
     token_issuer: str | None = None
     expires_at: float | None = None
+    tokens_unsaved: bool = False
     asked: str | None = None
     nonces: dict[str, str] = attrs.field(factory=dict[str, str], repr=False)
     step_ups: dict[tuple[str, str], StepUps] = attrs.field(factory=dict[tuple[str, str], StepUps])
-    refused_assertion: tuple[bytes, Exception] | None = attrs.field(default=None, repr=False)
+    refused_assertion: tuple[bytes, Refusal] | None = attrs.field(default=None, repr=False)
 
     def drop_tokens(self) -> None:
         self.tokens = self.token_issuer = self.expires_at = None
+        self.tokens_unsaved = False
 
     def has_expired(self, now: float) -> bool:
         return self.expires_at is not None and now >= self.expires_at - EXPIRY_MARGIN
@@ -177,7 +205,9 @@ class Attempt:
         asking for more scopes is limited for each operation.
       protocol_version: The revision that the server has agreed to, if it has.
       token: The access token that it was last sent with.
+      refreshed: Whether the token was refreshed since the server did not take it.
       logins: How many flows were made for it.
+      step_ups: How often more scopes were asked for.
       nonces: How often it was sent again with another nonce.
       resent: How often it was sent again since another request had got a new token.
 
@@ -188,6 +218,8 @@ class Attempt:
     operation: str = ""
     protocol_version: str | None = None
     token: str | None = attrs.field(default=None, repr=False)
+    refreshed: bool = False
     logins: int = 0
+    step_ups: int = 0
     nonces: int = 0
     resent: int = 0

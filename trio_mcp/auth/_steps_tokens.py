@@ -1,0 +1,356 @@
+"""Ask a token endpoint, and keep what it gives (RFC 6749, sections 5 and 6; RFC 9449)."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlencode
+
+import attrs
+
+from trio_mcp.errors import OAuthTokenError
+
+from ._dpop_proof import USE_DPOP_NONCE
+from ._identifiers import check_https, is_same_origin, origin_of
+from ._memory import Refusal
+from ._models import OAuthToken
+from ._step_types import HttpStep, LoadStep, SaveClientStep, SaveTokensStep
+from ._steps_answers import answered, is_passing, oauth_error, read_object, told
+from ._steps_client_auth import authenticate
+from ._steps_registration import known_client
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trio_mcp.types._base import JsonObject
+
+    from ._memory import FlowConfig, Memory
+    from ._models import OAuthClientInformationFull
+    from ._step_types import Flow, HttpAnswer, Stored
+
+MAX_NONCES: Final = 2
+"""How often one request is sent again with the nonce that an answer has brought.
+
+Once is the rule; a nonce may also end between two requests.
+"""
+
+EXPIRES_AT: Final = "expires_at"
+ISSUER: Final = "issuer"
+KEY_THUMBPRINT: Final = "jkt"
+# What is kept beside a token, in the store; never read from an answer.
+
+_HEADER_SAFE: Final = re.compile(r"[\x21-\x7e]+")
+_NONCE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,1024}")
+
+
+@attrs.frozen(kw_only=True)
+class TokenEndpoint:
+    """Whom to ask."""
+
+    url: str
+    issuer: str
+    auth_methods: list[str] | None = None
+    what: str = "the token endpoint"
+
+
+def token_endpoint(memory: Memory) -> TokenEndpoint:
+    """Give the token endpoint of the authorization server in memory."""
+    assert memory.issuer is not None
+    if memory.asm is None:
+        return TokenEndpoint(url=f"{memory.issuer}/token", issuer=memory.issuer)
+    return TokenEndpoint(
+        url=memory.asm.token_endpoint,
+        issuer=memory.issuer,
+        auth_methods=memory.asm.token_endpoint_auth_methods_supported,
+    )
+
+
+def ask(
+    memory: Memory,
+    config: FlowConfig,
+    endpoint: TokenEndpoint,
+    form: Mapping[str, str | None],
+    *,
+    client: OAuthClientInformationFull | None,
+    proves: bool = True,
+) -> Flow[JsonObject | Refusal]:
+    """Send a request to a token endpoint.
+
+    Args:
+      memory: Keeps nonces.
+      config: Says with which key tokens are bound.
+      endpoint: Checked before anything is sent.
+      form: Parameters that are None are left out.
+      client: Who asks; None for nobody in particular.
+      proves: Whether the token is to be bound to the key.
+
+    """
+    check_https(endpoint.what.removeprefix("the ").capitalize(), endpoint.url)
+    given = {name: value for name, value in form.items() if value is not None}
+    repeats = 0
+    while True:
+        proof, headers = yield from _with_authentication(config, endpoint, client)
+        nonce = memory.nonces.get(origin_of(endpoint.url))
+        if proves and config.dpop is not None:
+            headers["DPoP"] = config.dpop.proof(
+                "POST", endpoint.url, now=config.now(), nonce=nonce
+            )
+        sent = {**given, **proof}
+        step = _request(endpoint, sent, headers, config)
+        answer: HttpAnswer = yield step
+        keep_nonce(memory, endpoint.url, answer)
+        if repeats == MAX_NONCES or not _wants_other_nonce(answer, nonce, memory, endpoint):
+            return _read(step, answer, sent)
+        repeats += 1
+
+
+def _with_authentication(
+    config: FlowConfig, endpoint: TokenEndpoint, client: OAuthClientInformationFull | None
+) -> Flow[tuple[dict[str, str], dict[str, str]]]:
+    if client is None:
+        return {}, {}
+    return (
+        yield from authenticate(
+            client,
+            config,
+            supported=endpoint.auth_methods,
+            issuer=endpoint.issuer,
+            endpoint=endpoint.url,
+        )
+    )
+
+
+def _request(
+    endpoint: TokenEndpoint, form: Mapping[str, str], headers: dict[str, str], config: FlowConfig
+) -> HttpStep:
+    return HttpStep(
+        method="POST",
+        url=endpoint.url,
+        headers={
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Accept": "application/json",
+            **headers,
+        },
+        content=urlencode(form).encode(),
+        what=endpoint.what,
+        once=True,
+        foreign=not is_same_origin(endpoint.url, config.server_url),
+    )
+
+
+def keep_nonce(memory: Memory, url: str, answer: HttpAnswer) -> bool:
+    """Keep the nonce of an answer, if it brings one; tell whether it does."""
+    nonce = answer.headers.get("DPoP-Nonce")
+    if nonce is None or _NONCE.fullmatch(nonce) is None:
+        return False
+    memory.nonces[origin_of(url)] = nonce
+    return True
+
+
+def _wants_other_nonce(
+    answer: HttpAnswer, sent: str | None, memory: Memory, endpoint: TokenEndpoint
+) -> bool:
+    if not 400 <= answer.status < 500 or oauth_error(answer)[0] != USE_DPOP_NONCE:
+        return False
+    newest = memory.nonces.get(origin_of(endpoint.url))
+    return newest is not None and newest != sent
+
+
+_SECRETS: Final = (
+    "code", "code_verifier", "refresh_token", "assertion", "client_assertion", "client_secret",
+    "subject_token",
+)  # fmt: skip
+
+
+def _read(step: HttpStep, answer: HttpAnswer, form: Mapping[str, str]) -> JsonObject | Refusal:
+    secrets = [form.get(name) for name in _SECRETS]
+    if answer.status not in {200, 201}:
+        error, description = oauth_error(answer)
+        return Refusal(
+            error,
+            f"No token was given, {answered(step, answer)}{told(error, description, secrets)}",
+            is_passing(answer.status),
+        )
+    try:
+        return read_object(answer)
+    except ValueError as exc:
+        raise OAuthTokenError(
+            f"No token was given, {step.what} {step.url!r:.200} answered {exc}"
+        ) from None
+
+
+# Tokens
+
+
+def read_token(json: JsonObject, config: FlowConfig, endpoint: TokenEndpoint) -> OAuthToken:
+    """Read the token in an answer.
+
+    Raises:
+      OAuthTokenError: if there is none, or none that can be used.
+
+    """
+    who = f"{endpoint.what} {endpoint.url!r:.200}"
+    found = {key: value for key, value in json.items() if key not in {EXPIRES_AT, ISSUER}}
+    found.pop(KEY_THUMBPRINT, None)
+    found["expires_in"] = _seconds(found.get("expires_in"))
+    try:
+        token = OAuthToken.from_json(found)
+    except ValueError as exc:
+        raise OAuthTokenError(f"No token was given, {who} answered: {exc}") from None
+    if _HEADER_SAFE.fullmatch(token.access_token) is None:
+        raise OAuthTokenError(f"{who} gave an access token that no header can carry")
+    expected = "Bearer" if config.dpop is None else "DPoP"
+    if token.token_type != expected:
+        raise OAuthTokenError(
+            f"{who} gave a token of the type {token.token_type!r:.80}, expected {expected!r}"
+        )
+    return token
+
+
+def _seconds(value: Any) -> int | None:
+    """Read ``expires_in``: some servers write digits as a string, and a token is still a token."""
+    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
+        value = int(value.strip()[:12])
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return max(0, int(value))
+
+
+def adopt(
+    memory: Memory,
+    config: FlowConfig,
+    token: OAuthToken,
+    *,
+    asked_at: float,
+    scope: str | None,
+    previous: OAuthToken | None = None,
+) -> OAuthToken:
+    """Take a token into use, at once, and return it as it is to be saved.
+
+    Args:
+      memory: Takes it.
+      config: Says to which key it is bound.
+      token: As it was given.
+      asked_at: The time of the request: a token does not last longer because its answer was slow.
+      scope: What was asked for, which is what was granted if the answer does not say.
+      previous: The token that was refreshed; what the answer does not say is as it was.
+
+    """
+    extra: dict[str, Any] = {**token.extra, ISSUER: memory.issuer}
+    expires_at = None
+    if token.expires_in is not None:
+        expires_at = extra[EXPIRES_AT] = int(asked_at) + token.expires_in
+    if config.dpop is not None:
+        extra[KEY_THUMBPRINT] = config.dpop.thumbprint
+    kept = token.evolve(
+        scope=token.scope or scope,
+        refresh_token=token.refresh_token or (previous and previous.refresh_token),
+        extra=extra,
+    )
+    memory.tokens, memory.token_issuer, memory.expires_at = kept, memory.issuer, expires_at
+    memory.tokens_unsaved = True
+    return kept
+
+
+def save(memory: Memory) -> Flow[None]:
+    """Write to the store what is not there yet."""
+    if memory.unsaved_client is not None:
+        yield SaveClientStep(client_info=memory.unsaved_client)
+        memory.unsaved_client = None
+    if memory.tokens_unsaved and memory.tokens is not None:
+        yield SaveTokensStep(tokens=memory.tokens)
+        memory.tokens_unsaved = False
+
+
+def load(memory: Memory, config: FlowConfig) -> Flow[None]:
+    """Read the store."""
+    stored: Stored = yield LoadStep()
+    if not memory.loaded and stored.client_info is not None:
+        client = stored.client_info
+        if client.issuer is not None:
+            memory.clients.setdefault(client.issuer, client)
+        else:
+            memory.stored_client = client
+    memory.loaded = True
+    # What is not in the store yet is newer than what is.
+    if stored.tokens is not None and not memory.tokens_unsaved:
+        _adopt_stored(memory, config, stored.tokens, stored.client_info)
+
+
+def _adopt_stored(
+    memory: Memory,
+    config: FlowConfig,
+    tokens: OAuthToken,
+    client: OAuthClientInformationFull | None,
+) -> None:
+    if memory.tokens is not None and tokens.access_token == memory.tokens.access_token:
+        return
+    key = config.dpop.thumbprint if config.dpop is not None else None
+    is_bound = tokens.token_type == "DPoP"  # noqa: S105 - the name of a kind
+    if tokens.extra.get(KEY_THUMBPRINT) != key or is_bound != bool(key):
+        return  # of an earlier key, or of none: it cannot be used any more
+    issuer = tokens.extra.get(ISSUER) or (client and client.issuer)
+    if memory.issuer is not None and issuer != memory.issuer:
+        return
+    expires_at = tokens.extra.get(EXPIRES_AT)
+    memory.tokens = tokens
+    memory.token_issuer = issuer if isinstance(issuer, str) else None
+    memory.expires_at = cast("float", expires_at) if isinstance(expires_at, (int, float)) else None
+
+
+# Refreshing
+
+
+def can_refresh(memory: Memory, config: FlowConfig) -> bool:
+    """Tell whether there is a refresh token, and whose authorization server it is for is known."""
+    tokens = memory.tokens
+    if tokens is None or tokens.refresh_token is None or memory.issuer is None:
+        return False
+    known = memory.token_issuer or config.issuer
+    return known is not None and known == memory.issuer
+
+
+def refresh(memory: Memory, config: FlowConfig) -> Flow[bool]:
+    """Get another token by the refresh token.
+
+    Returns:
+      Whether there is one now. If not, the refresh token is of no use any more.
+
+    Raises:
+      OAuthTokenError: if it did not work this time; tokens stay what they are.
+
+    """
+    refused = memory.tokens
+    yield from save(memory)
+    yield from load(memory, config)
+    tokens = memory.tokens
+    if tokens is not refused and not memory.has_expired(config.now()):
+        return True  # another process has done it
+    client = known_client(memory, config)
+    if tokens is None or tokens.refresh_token is None or client is None:
+        return False
+    form = {
+        "grant_type": "refresh_token",
+        "refresh_token": tokens.refresh_token,
+        "resource": memory.resource,
+    }
+    asked_at, endpoint = config.now(), token_endpoint(memory)
+    found = yield from ask(memory, config, endpoint, form, client=client)
+    if isinstance(found, Refusal):
+        if found.is_passing:
+            raise found.as_error()
+        forget_client(memory, client, found)
+        memory.tokens = tokens.evolve(refresh_token=None)
+        return False
+    token = read_token(found, config, endpoint)
+    adopt(memory, config, token, asked_at=asked_at, scope=tokens.scope, previous=tokens)
+    yield from save(memory)
+    return True
+
+
+def forget_client(memory: Memory, client: OAuthClientInformationFull, refusal: Refusal) -> None:
+    """Register anew next time, if the server does not know the registration that it gave."""
+    if refusal.error == "invalid_client":
+        for issuer in [each for each, known in memory.clients.items() if known is client]:
+            del memory.clients[issuer]
