@@ -387,6 +387,21 @@ async def test_a_list_that_cannot_be_read_anew_leaves_the_one_before(
         assert "could not be listed anew: disk full" in caplog.text
 
 
+async def test_lists_that_cannot_be_read_again_and_again_are_told_a_few_times(
+    autojump_clock, script, initialized, caplog
+):
+    server = script(initialize=initialized(), tools__list=listing("x"))
+    async with reaching(server) as [wire], ClientSessionGroup() as group:
+        await group.connect_to_server(wire, ClientSessionParameters(mode="legacy"))
+        for answer in (MCPError(-32603, "disk full"), MCPError(-32601, "no such method")):
+            server.answers["tools/list"] = answer
+            for _ in range(15):
+                await server.tell("notifications/tools/list_changed")
+                await trio.sleep(1)
+    assert caplog.text.count("could not be listed anew: disk full") == 2
+    assert caplog.text.count("A server announces tools, and has no tools/list") == 2
+
+
 async def test_an_answer_that_was_overtaken_changes_nothing(autojump_clock, script, discovery):
     class Slow(script):
         late = None
