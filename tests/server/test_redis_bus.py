@@ -114,6 +114,13 @@ async def test_what_else_is_on_the_channel_is_dropped(redis_server, data):
         assert ear.nothing()
 
 
+def test_what_else_is_on_the_channel_is_told_a_few_times(caplog):
+    channel = RedisSubscriptionBus("redis://127.0.0.1:1")._channel
+    for _ in range(150):
+        channel.take([b"message", CHANNEL.encode(), b"junk"])
+    assert caplog.text.count("Something else was published") == 3
+
+
 async def test_when_redis_comes_back_everything_may_have_changed(redis_server, caplog):
     caplog.set_level(logging.INFO, "trio_mcp.redis")
     here, there = RedisSubscriptionBus(redis_server.url), RedisSubscriptionBus(redis_server.url)
