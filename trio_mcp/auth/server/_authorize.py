@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from trio_mcp.auth._models import InvalidRedirectUriError, InvalidScopeError
+from trio_mcp.auth._scopes import split_scopes
 
 from ._answers import (
     Answer,
@@ -124,9 +125,10 @@ class AuthorizationEndpoint:
         if client.scope is None and self.valid_scopes is not None:
             client = client.evolve(scope=" ".join(self.valid_scopes))
         try:
-            return client.validate_scope(scope)
+            client.validate_scope(scope)
         except InvalidScopeError as exc:
             raise RefusedRequest("invalid_scope", exc.message) from None
+        return split_scopes(scope)
 
     def _dpop_jkt(self, thumbprint: str | None) -> str | None:
         if thumbprint is None or not getattr(self.provider, "binds_tokens", False):
