@@ -16,7 +16,8 @@ class Repeats:
     """Warns of what a peer does wrong: the first time, then the tenth, the hundredth and so on.
 
     So nobody fills a log by doing something wrong again and again, and it is told that it goes
-    on. What lies between is logged at the level DEBUG. Keep one for each connection.
+    on. What lies between is logged at the level DEBUG. Keep one for each connection, or for all
+    where it is about their number.
     """
 
     # By what is told, which is one of few: the rest is in the arguments.

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 import trio
 
+from trio_mcp._rpc._repeats import Repeats
+
 if TYPE_CHECKING:
     import logging
     import ssl
@@ -66,6 +68,7 @@ class OpenConnections(Generic[C]):
         self._logger = logger
         self._open: set[C] = set()
         self._is_full = False
+        self._repeats = Repeats()
 
     def __iter__(self) -> Iterator[C]:
         return iter(list(self._open))
@@ -76,7 +79,9 @@ class OpenConnections(Generic[C]):
         """Give the stream to speak on; None if the connection was closed."""
         if len(self._open) >= self._limit:
             if not self._is_full:
-                self._logger.warning("%d connections are open: more are refused", self._limit)
+                self._repeats.warn(
+                    self._logger, "%d connections are open: more are refused", self._limit
+                )
             self._is_full = True
             await trio.aclose_forcefully(socket_stream)
             return None
