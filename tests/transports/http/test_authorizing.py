@@ -254,7 +254,10 @@ async def test_the_upgrade_to_a_websocket_is_signed_until_it_is_granted() -> Non
 
 
 async def answer_once(stream: trio.SocketStream, heads: list[bytes]) -> None:
-    heads.append(await stream.receive_some(10_000))
+    head = b""
+    while b"\r\n\r\n" not in head:
+        head += await stream.receive_some()
+    heads.append(head)
     await stream.send_all(
         b"HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Badge\r\ncontent-length: 0\r\n\r\n"
     )

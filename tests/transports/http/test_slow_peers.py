@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PIECE = 64 * 1024
-PAUSE = 0.02
-WRITE_TIMEOUT = 0.3
+PAUSE = 0.04
+WRITE_TIMEOUT = 1
 
 
 @pytest.fixture(scope="module")

@@ -165,8 +165,7 @@ class HttpConnection:
 
     def stop(self) -> None:
         """Take no more requests; a connection without one is closed now."""
-        if self._idle:
-            self._reading.cancel(reason="the server stops")
+        self._begin_pause()
 
     # Reading
 
@@ -304,8 +303,6 @@ class HttpConnection:
             self._in_head = False
             self._reading.deadline = math.inf
             self._begin_pause()
-            if event.idle and self._context.terminated.is_set():
-                self._reading.cancel(reason="the server stops")
         elif isinstance(event, Closed):
             await self._flush()
             self._reading.cancel(reason="the connection is at its end")
@@ -314,7 +311,11 @@ class HttpConnection:
 
     def _begin_pause(self) -> None:
         """Limit the pause before a request, which begins when the last answer is written."""
-        if self._idle and self._reading.deadline == math.inf and not self._is_writing:
+        if not self._idle or self._is_writing:
+            return
+        if self._context.terminated.is_set():
+            self._reading.cancel(reason="the server stops")
+        elif self._reading.deadline == math.inf:
             self._reading.deadline = trio.current_time() + self._limits.keep_alive
 
     # Writing
