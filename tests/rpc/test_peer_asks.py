@@ -14,6 +14,7 @@ from trio_mcp._rpc._outbox import NOTICE_TIMEOUT
 from trio_mcp._rpc._peer import open_peer
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError, RequestTimeout
 from trio_mcp.transports import open_memory_channel_pair
+from trio_mcp.transports._line_channel import LineChannel
 from trio_mcp.types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCResponse
 
 
@@ -146,6 +147,17 @@ async def test_leaving_waits_for_what_is_being_written(autojump_clock, serving):
     assert notice.method == "n"
 
 
+async def test_what_is_told_before_all_is_cancelled_is_written(autojump_clock, serving):
+    near, far = trio.testing.memory_stream_pair()
+    with trio.CancelScope() as scope:
+        async with open_peer(LineChannel(near, near), serving()) as peer:
+            await trio.testing.wait_all_tasks_blocked()
+            await peer.notify("n")
+            # The writer has been woken, and has written nothing yet.
+            scope.cancel()
+    assert b'"method":"n"' in await far.receive_some()
+
+
 async def test_a_request_that_is_still_queued_is_taken_back(autojump_clock, open_wire):
     async with open_wire() as (peer, far):
         with trio.CancelScope() as scope:
@@ -243,9 +255,6 @@ async def test_a_timeout_raises_and_tells_the_peer(autojump_clock, open_wire):
 
 
 async def test_the_clock_starts_when_the_request_was_written(autojump_clock, serving):
-    from trio_mcp._rpc._peer import open_peer
-    from trio_mcp.transports import open_memory_channel_pair
-
     near, far = open_memory_channel_pair(max_buffered=1)
     async with open_peer(near, serving()) as peer:
         await peer.notify("fills the pipe")
@@ -264,9 +273,6 @@ async def test_the_clock_starts_when_the_request_was_written(autojump_clock, ser
 
 @pytest.mark.req("R-210")
 async def test_a_peer_that_never_reads_does_not_hold_a_call_for_ever(autojump_clock, serving):
-    from trio_mcp._rpc._peer import open_peer
-    from trio_mcp.transports import open_memory_channel_pair
-
     near, _ = open_memory_channel_pair(max_buffered=1)
     async with open_peer(near, serving()) as peer:
         await peer.notify("fills the pipe")

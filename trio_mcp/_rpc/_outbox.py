@@ -148,6 +148,8 @@ class Outbox:
         await trio.lowlevel.wait_task_rescheduled(abort)
 
     async def _send_queued(self) -> None:
+        # A writer that is cancelled by now leaves all to `finish`.
+        await trio.lowlevel.checkpoint_if_cancelled()
         taken = [each for each in self._queue if each.message is not None]
         self._queue.clear()
         self.unsent_answers = 0
