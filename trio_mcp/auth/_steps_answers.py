@@ -24,11 +24,6 @@ def is_passing(status: int) -> bool:
     return status >= 500 or status in _PASSING
 
 
-def is_not_there(status: int) -> bool:
-    """Tell whether something else is to be tried: any 3xx or 4xx, whatever it is meant to say."""
-    return 300 <= status < 500
-
-
 def read_object(answer: HttpAnswer) -> JsonObject:
     """Read a JSON object.
 

@@ -31,7 +31,7 @@ from ._identifiers import (
 )
 from ._models import OAuthDocument, OAuthMetadata, ProtectedResourceMetadata
 from ._step_types import CheckResourceStep, HttpStep
-from ._steps_answers import failure, is_not_there, is_passing
+from ._steps_answers import failure, is_passing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,7 +114,7 @@ def _first_document(
         tried.append(f"{step.url!r:.200}: {answer.status}")
         if is_passing(answer.status) and busy is None:
             busy = failure(step, answer)
-        if not is_not_there(answer.status):
+        if answer.status >= 500:
             raise failure(step, answer)
     if busy is not None:
         # "Too many requests" at one place leads on to the next, but is no proof of absence.

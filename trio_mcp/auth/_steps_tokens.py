@@ -12,7 +12,7 @@ import attrs
 from trio_mcp.errors import OAuthTokenError
 
 from ._dpop_proof import USE_DPOP_NONCE
-from ._identifiers import check_https, is_same_origin, origin_of
+from ._identifiers import check_https, is_same_origin, issuers_match, origin_of
 from ._memory import Refusal
 from ._models import OAuthToken
 from ._step_types import HttpStep, LoadStep, SaveClientStep, SaveTokensStep
@@ -290,12 +290,14 @@ def _adopt_stored(
     is_bound = tokens.token_type == "DPoP"  # noqa: S105 - the name of a kind
     if tokens.extra.get(KEY_THUMBPRINT) != key or is_bound != bool(key):
         return  # of an earlier key, or of none: it cannot be used any more
-    issuer = tokens.extra.get(ISSUER) or (client and client.issuer)
+    stamp = tokens.extra.get(ISSUER)
+    issuer = stamp if isinstance(stamp, str) else client.issuer if client is not None else None
     if memory.issuer is not None and issuer != memory.issuer:
         return
+    if config.issuer is not None and not issuers_match(issuer or config.issuer, config.issuer):
+        return
     expires_at = tokens.extra.get(EXPIRES_AT)
-    memory.tokens = tokens
-    memory.token_issuer = issuer if isinstance(issuer, str) else None
+    memory.tokens, memory.token_issuer = tokens, issuer
     memory.expires_at = cast("float", expires_at) if isinstance(expires_at, (int, float)) else None
 
 

@@ -29,6 +29,7 @@ from trio_mcp.auth._steps import (
     prepare,
     sign,
 )
+from trio_mcp.errors import OAuthFlowError
 
 CALLBACK = "http://127.0.0.1:3030/callback"
 
@@ -83,7 +84,7 @@ class World:
         )
         self.publish_asm(self.issuer, **asm)
 
-    def publish_asm(self, issuer: str, **asm: Any) -> None:
+    def publish_asm(self, issuer: str, /, **asm: Any) -> None:
         document = {
             "issuer": issuer,
             "authorization_endpoint": f"{issuer}/authorize",
@@ -134,32 +135,22 @@ class World:
         return Attempt(method="POST", url=self.server_url, **more)
 
     def run(self, flow: Any) -> Any:
-        fed = None
-        try:
-            while True:
-                step = flow.send(fed)
-                self.steps.append(step)
-                while True:
-                    try:
-                        fed = self.carry_out(step)
-                        break
-                    except Exception as exc:
-                        step = flow.throw(exc)
-                        self.steps.append(step)
-        except StopIteration as end:
-            return end.value
+        feed, fed = flow.send, None
+        while True:
+            try:
+                step = feed(fed)
+            except StopIteration as end:
+                return end.value
+            self.steps.append(step)
+            try:
+                feed, fed = flow.send, self.carry_out(step)
+            except (OSError, OAuthFlowError) as exc:
+                feed, fed = flow.throw, exc
 
     def carry_out(self, step: Any) -> Any:
         match step:
             case HttpStep():
-                found = self.routes.get(step.url, answer(404))
-                if callable(found):
-                    found = found(step)
-                if isinstance(found, list):
-                    found = found.pop(0)
-                if isinstance(found, Exception):
-                    raise found
-                return found
+                return self.respond(step)
             case AuthorizeStep():
                 return self.person(step)
             case AssertionStep():
@@ -171,8 +162,18 @@ class World:
             case SaveClientStep():
                 self.stored = Stored(tokens=self.stored.tokens, client_info=step.client_info)
             case CheckResourceStep():
-                return self.check_resource(step)
+                self.check_resource(step)
         return None
+
+    def respond(self, step: HttpStep) -> HttpAnswer:
+        found = self.routes.get(step.url, answer(404))
+        if isinstance(found, list):
+            found = found.pop(0)
+        if callable(found):
+            found = found(step)
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     def challenge(self, status: int = 401, header: str = "Bearer", **more: Any) -> bool:
         """Have the server refuse one request; tell whether it is sent again."""
@@ -204,6 +205,11 @@ class World:
         """Forget all that is not in the store."""
         self.memory = Memory()
         self.steps.clear()
+
+    def forget(self) -> None:
+        """Begin anew, without a store."""
+        self.stored = Stored()
+        self.restart()
 
     @property
     def requested(self) -> list[str]:
