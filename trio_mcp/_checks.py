@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,6 +27,7 @@ __all__ = [
     "check_kind",
     "check_mapping",
     "check_number",
+    "check_scope_names",
     "check_text",
     "check_whole",
     "check_word",
@@ -36,6 +38,8 @@ __all__ = [
 
 
 T = TypeVar("T")
+
+_SCOPE: Final = re.compile(r"[!#-\[\]-~]+")
 
 
 def wrong_kind(argument: str, expected: str, value: object) -> TypeError:
@@ -227,6 +231,21 @@ def check_items(
         raise wrong_kind(argument, expected, items)
     for index, item in enumerate(cast("Iterable[object]", items)):
         check_kind(f"{argument}[{index}]", item, kinds)
+
+
+def check_scope_names(argument: str, value: object) -> None:
+    """Check that a value is a collection of names of scopes, as OAuth writes them.
+
+    Raises:
+      TypeError: if it is no list of strings.
+      ValueError: if one holds a blank, a quote, or what is no visible ASCII (RFC 6749, 3.3).
+
+    """
+    check_items(argument, value, str, "a list of strings")
+    for each in cast("Iterable[str]", value):
+        if _SCOPE.fullmatch(each) is None:
+            expected = "names of scopes, in visible ASCII without quotes and backslashes"
+            raise wrong_value(argument, expected, each)
 
 
 def check_mapping(

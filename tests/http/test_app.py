@@ -337,12 +337,6 @@ def test_a_wrong_option_is_refused_by_name(options, error):
         make_server().streamable_http_app(**options)
 
 
-@pytest.mark.parametrize("name", ["auth", "token_verifier", "auth_server_provider"])
-def test_what_is_not_served_yet_is_refused(name):
-    with pytest.raises(NotImplementedError, match=name):
-        Server("x").streamable_http_app(**{name: object()})
-
-
 async def test_a_manager_can_be_made_by_hand():
     store = InMemoryEventStore()
     assert isinstance(store, EventStore)

@@ -23,6 +23,7 @@ from ._workers import Workers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from trio_mcp.auth import Principal
     from trio_mcp.server import (
         ServerEvent,
         ServerRequestContext,
@@ -159,6 +160,14 @@ class Context(Generic[LifespanContextT, RequestT]):
             return exchange.headers
         request = self.request_context.request
         return cast("Mapping[str, str] | None", getattr(request, "headers", None))
+
+    @property
+    def principal(self) -> Principal | None:
+        """Who asks, as the carrier has authenticated it; None where nobody needs to say.
+
+        ``details`` is the `AccessToken`, which `get_access_token` gives, too.
+        """
+        return self.request_context.principal
 
     @property
     def input_responses(self) -> InputResponses | None:

@@ -18,7 +18,7 @@ from ._result_content import reads_files
 from ._text_arguments import TextFunction, description_of, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from trio_mcp.types import Annotations, Icon
     from trio_mcp.types._base import JsonObject
@@ -66,6 +66,7 @@ class FunctionResource(Resource):
         icons: list[Icon] | None = None,
         annotations: Annotations | None = None,
         meta: JsonObject | None = None,
+        required_scopes: Sequence[str] = (),
     ) -> FunctionResource:
         """Make a resource of a function.
 
@@ -79,6 +80,7 @@ class FunctionResource(Resource):
           icons: For user interfaces.
           annotations: Whom it is for, and how much it matters.
           meta: What ``_meta`` says.
+          required_scopes: What a reader over a network has to be allowed.
 
         """
         return cls(
@@ -91,6 +93,7 @@ class FunctionResource(Resource):
             icons=icons,
             annotations=annotations,
             meta=meta,
+            required_scopes=tuple(required_scopes),
         )
 
     def complete(self) -> None:

@@ -11,6 +11,7 @@ from trio_mcp._checks import (
     check_items,
     check_kind,
     check_number,
+    check_scope_names,
     check_text,
     wrong_kind,
 )
@@ -76,4 +77,5 @@ _TOOL_OPTIONS: Final[dict[str, Check]] = {
     "timeout": _or_none(lambda name, value: check_number(name, value, above=0)),
     "run_in_thread": check_flag,
     "ignore_unknown_arguments": check_flag,
+    "required_scopes": check_scope_names,
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import trio
 
+from trio_mcp._checks import check_scope_names
 from trio_mcp._codec import check_wire
 from trio_mcp.errors import MCPError
 from trio_mcp.types import (
@@ -25,7 +26,7 @@ from ._signature import ArgumentsError
 from ._text_arguments import TextFunction, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from trio_mcp.types import Icon
 
@@ -44,6 +45,7 @@ class Prompt:
       fn: Takes the arguments, and returns messages in any form that `MCPServer.prompt` names.
       icons: For user interfaces.
       context_kwarg: The parameter that gets the context; found by its hint if not given.
+      required_scopes: What a caller over a network has to be allowed.
 
     """
 
@@ -54,10 +56,12 @@ class Prompt:
     fn: Callable[..., Any]
     icons: list[Icon] | None = None
     context_kwarg: str | None = None
+    required_scopes: Sequence[str] = ()
     _function: TextFunction = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         check_wire(self._entry(self._arguments))
+        check_scope_names("required_scopes", self.required_scopes)
         self._function = TextFunction(self.fn, self.name, self.context_kwarg)
         self.context_kwarg = self._function.context_kwarg
 
@@ -70,6 +74,7 @@ class Prompt:
         description: str | None = None,
         icons: list[Icon] | None = None,
         context_kwarg: str | None = None,
+        required_scopes: Sequence[str] = (),
     ) -> Prompt:
         """Make a prompt of a function.
 
@@ -82,6 +87,7 @@ class Prompt:
             that describes the arguments.
           icons: For user interfaces.
           context_kwarg: The parameter that gets the context; found by its hint if not given.
+          required_scopes: What a caller over a network has to be allowed.
 
         Raises:
           InvalidSignature: if a hint has no schema; it names the parameter.
@@ -94,6 +100,7 @@ class Prompt:
             fn=fn,
             icons=icons,
             context_kwarg=context_kwarg,
+            required_scopes=tuple(required_scopes),
         )
 
     def complete(self) -> None:

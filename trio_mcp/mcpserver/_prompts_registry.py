@@ -21,7 +21,7 @@ from ._serving_base import CallableT, ServingBase
 from ._settings import LifespanResultT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from trio_mcp.server import ServerRequestContext
     from trio_mcp.types import Icon, InputRequiredResult
@@ -63,6 +63,7 @@ class ServesPrompts(ServingBase[LifespanResultT]):
         check_kind("prompt", prompt, Prompt, "a Prompt (@mcp.prompt() is for functions)")
         self._complete_if_running(prompt)
         self._prompts.add(prompt.name, prompt)
+        self._require(prompt.required_scopes)
         self._allow_logging(prompt.context_kwarg)
 
     def remove_prompt(self, name: str) -> None:
@@ -85,6 +86,8 @@ class ServesPrompts(ServingBase[LifespanResultT]):
         title: str | None = None,
         description: str | None = None,
         icons: list[Icon] | None = None,
+        *,
+        required_scopes: Sequence[str] = (),
     ) -> Callable[[CallableT], CallableT]: ...
 
     def prompt(
@@ -93,6 +96,8 @@ class ServesPrompts(ServingBase[LifespanResultT]):
         title: str | None = None,
         description: str | None = None,
         icons: list[Icon] | None = None,
+        *,
+        required_scopes: Sequence[str] = (),
     ) -> CallableT | Callable[[CallableT], CallableT]:
         """Publish the decorated function as a prompt.
 
@@ -105,6 +110,7 @@ class ServesPrompts(ServingBase[LifespanResultT]):
           title: For people.
           description: What it is good for; the docstring's text if it is not given.
           icons: For user interfaces.
+          required_scopes: What a caller over a network has to be allowed; as for tools.
 
         Raises:
           InvalidSignature: if a hint has no schema; it names the parameter.
@@ -119,7 +125,10 @@ class ServesPrompts(ServingBase[LifespanResultT]):
             return name
 
         def decorate(fn: CallableT) -> CallableT:
-            self.add_prompt(Prompt.from_function(fn, name, title, description, icons))
+            scopes = required_scopes
+            self.add_prompt(
+                Prompt.from_function(fn, name, title, description, icons, required_scopes=scopes)
+            )
             return fn
 
         return decorate

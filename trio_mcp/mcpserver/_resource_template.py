@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trio_mcp._checks import check_kind, check_text
+from trio_mcp._checks import check_kind, check_scope_names, check_text
 from trio_mcp._codec import excerpt
 from trio_mcp.errors import ResourceError, ResourceNotFoundError
 from trio_mcp.types import InputRequiredResult
@@ -27,7 +27,7 @@ from ._text_arguments import TextFunction, description_of, name_of
 from ._uri_template import UriTemplate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from trio_mcp.types import Annotations, Icon
     from trio_mcp.types._base import JsonObject
@@ -51,6 +51,7 @@ class ResourceTemplate:
       meta: What ``_meta`` says, both in the list and with the contents.
       parsed_template: The template, ready to match.
       security: Which values its variables may have.
+      required_scopes: What a reader over a network has to be allowed.
 
     """
 
@@ -64,6 +65,7 @@ class ResourceTemplate:
     meta: JsonObject | None = None
     parsed_template: UriTemplate
     security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY
+    required_scopes: tuple[str, ...] = ()
     _function: TextFunction = attrs.field(alias="function")
     _declared_type: str | None = attrs.field(alias="declared_type")
 
@@ -81,6 +83,7 @@ class ResourceTemplate:
         meta: JsonObject | None = None,
         context_kwarg: str | None = None,
         security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
+        required_scopes: Sequence[str] = (),
     ) -> ResourceTemplate:
         """Make a template of a function whose parameters are the template's variables.
 
@@ -96,6 +99,7 @@ class ResourceTemplate:
           meta: What ``_meta`` says.
           context_kwarg: The parameter that gets the context; found by its hint if not given.
           security: Which values the variables may have.
+          required_scopes: What a reader over a network has to be allowed.
 
         Raises:
           InvalidUriTemplate: if the template is malformed.
@@ -105,6 +109,7 @@ class ResourceTemplate:
         """
         check_text("uri_template", uri_template)
         check_kind("security", security, ResourceSecurity)
+        check_scope_names("required_scopes", required_scopes)
         parsed = UriTemplate.parse(uri_template)
         check_uri_template(uri_template)
         published = name_of(fn, name)
@@ -121,6 +126,7 @@ class ResourceTemplate:
             meta=meta,
             parsed_template=parsed,
             security=security,
+            required_scopes=tuple(required_scopes),
             function=function,
             declared_type=mime_type,
         )

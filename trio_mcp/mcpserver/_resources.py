@@ -9,12 +9,14 @@ import attrs
 import trio
 
 from trio_mcp import types
-from trio_mcp._checks import check_kind, check_text
+from trio_mcp._checks import check_kind, check_scope_names, check_text
 
 from ._resource_contents import BINARY, TEXT, ReadResourceContents, contents_of
 from ._resource_uris import check_uri
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trio_mcp.types import Annotations, Icon
     from trio_mcp.types._base import JsonObject
 
@@ -37,6 +39,7 @@ class Resource(ABC):
       annotations: Whom it is for, and how much it matters.
       meta: What ``_meta`` says, both in the list and with the contents.
       size: In bytes, where that is known beforehand.
+      required_scopes: What a reader over a network has to be allowed.
 
     Raises:
       ValueError: if the URI is none.
@@ -52,10 +55,12 @@ class Resource(ABC):
     annotations: Annotations | None = None
     meta: JsonObject | None = None
     size: int | None = None
+    required_scopes: Sequence[str] = ()
     declared_mime_type: str | None = attrs.field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
         check_uri(self.uri)
+        check_scope_names("required_scopes", self.required_scopes)
         self._fill_in()
 
     def _fill_in(self) -> None:

@@ -87,6 +87,7 @@ class ServesResources(ServingBase[LifespanResultT]):
         if isinstance(resource, FunctionResource):
             self._complete_if_running(resource)
         self._resources.add(resource.uri, resource)
+        self._require(resource.required_scopes)
         if isinstance(resource, FunctionResource):
             self._allow_logging(resource.context_kwarg)
 
@@ -121,6 +122,7 @@ class ServesResources(ServingBase[LifespanResultT]):
         check_wire(template.to_wire())
         self._complete_if_running(template)
         self._templates.add(template.uri_template, template)
+        self._require(template.required_scopes)
         self._allow_logging(template.context_kwarg)
 
     def remove_resource_template(self, uri_template: str) -> None:
@@ -145,6 +147,7 @@ class ServesResources(ServingBase[LifespanResultT]):
         annotations: Annotations | None = None,
         meta: JsonObject | None = None,
         security: ResourceSecurity | None = None,
+        required_scopes: Sequence[str] = (),
     ) -> Callable[[CallableT], CallableT]:
         """Publish what the decorated function returns under a URI.
 
@@ -165,6 +168,7 @@ class ServesResources(ServingBase[LifespanResultT]):
           meta: What ``_meta`` says, in the list and with the contents.
           security: Which values a template's variables may have; what the server was made
             with if it is not given.
+          required_scopes: What a reader over a network has to be allowed; as for tools.
 
         Raises:
           InvalidUriTemplate: if the template is malformed; a `ValueError`.
@@ -198,6 +202,7 @@ class ServesResources(ServingBase[LifespanResultT]):
                         annotations=annotations,
                         meta=meta,
                         security=self._resource_security if security is None else security,
+                        required_scopes=required_scopes,
                     )
                 )
             else:
@@ -212,6 +217,7 @@ class ServesResources(ServingBase[LifespanResultT]):
                         icons=icons,
                         annotations=annotations,
                         meta=meta,
+                        required_scopes=required_scopes,
                     )
                 )
             return fn

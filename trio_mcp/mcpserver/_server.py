@@ -17,6 +17,7 @@ from ._path_security import DEFAULT_RESOURCE_SECURITY
 from ._prompts_registry import ServesPrompts
 from ._resources_registry import ServesResources
 from ._run import Runs
+from ._scopes import RequiresScopes
 from ._serving_base import ServingBase
 from ._settings import LifespanResultT, LogLevel, Settings
 from ._tools_registry import ServesTools
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from trio_mcp.auth import AuthSettings, OAuthAuthorizationServerProvider, TokenVerifier
     from trio_mcp.server import (
         CacheableMethod,
         CacheHint,
@@ -46,6 +48,7 @@ class MCPServer(
     ServesResources[LifespanResultT],
     ServesPrompts[LifespanResultT],
     ServesCompletions[LifespanResultT],
+    RequiresScopes[LifespanResultT],
     TellsChanges[LifespanResultT],
     ServesHttp[LifespanResultT],
     Runs[LifespanResultT],
@@ -80,6 +83,9 @@ class MCPServer(
       website_url: Where people read more.
       icons: For user interfaces.
       version: Of this server.
+      auth_server_provider: Issues the tokens that clients need over a network: this is an
+        authorization server, too. With `auth`, and without `token_verifier`.
+      token_verifier: Tells which tokens are good that another server has issued. With `auth`.
       tools: Tools to begin with.
       resources: Resources to begin with.
       extensions: What it offers beyond the core protocol; none is there by itself.
@@ -93,6 +99,8 @@ class MCPServer(
       lifespan: ``async with lifespan(server) as state`` is entered before the first request and
         left after the last; functions find the state in
         ``ctx.request_context.lifespan_context``.
+      auth: For whom tokens have to be, and what they have to allow. Nobody is served over a
+        network without a good one then, on any carrier; in memory and over stdio nobody needs one.
       resource_security: Which values the variables of URI templates may have.
       request_state_security: How the state that clients keep between the rounds of a request is
         sealed. If it is not given, with a key that this object alone has; several processes that
@@ -122,8 +130,8 @@ class MCPServer(
         website_url: str | None = None,
         icons: list[Icon] | None = None,
         version: str = "",
-        auth_server_provider: Any = None,
-        token_verifier: Any = None,
+        auth_server_provider: OAuthAuthorizationServerProvider[Any, Any, Any] | None = None,
+        token_verifier: TokenVerifier | None = None,
         *,
         tools: list[Tool] | None = None,
         resources: list[Resource] | None = None,
@@ -138,7 +146,7 @@ class MCPServer(
             [MCPServer[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]
         ]
         | None = None,
-        auth: Any = None,
+        auth: AuthSettings | None = None,
         resource_security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
         request_state_security: RequestStateSecurity | None = None,
         cache_hints: Mapping[CacheableMethod, CacheHint] | None = None,
@@ -148,11 +156,6 @@ class MCPServer(
         on_duplicate: DuplicatePolicy | None = None,
     ) -> None:
         ServingBase.__init__(self)
-        _refuse_unserved(
-            auth_server_provider=auth_server_provider,
-            token_verifier=token_verifier,
-            auth=auth,
-        )
         check_server_options(
             name=name,
             lifespan=lifespan,
@@ -189,6 +192,10 @@ class MCPServer(
             get_tool_input_schema=self._tool_input_schema,
             lifespan=self._lifespan,
         )
+        if not (auth is None and token_verifier is None and auth_server_provider is None):
+            self._lowlevel_server.protect(
+                auth, token_verifier=token_verifier, auth_server_provider=auth_server_provider
+            )
         self._lowlevel_server.middleware += [
             self._request_state_boundary(name, request_state_security),
             *(middleware or ()),
@@ -273,6 +280,10 @@ class MCPServer(
         """
         return self._lowlevel_server.open()
 
+    def protection(self) -> Any:
+        """See `Service.protection`."""
+        return self._lowlevel_server.protection()
+
     @asynccontextmanager
     async def _lifespan(self, _server: Server[Any]) -> AsyncGenerator[Any]:
         # Whatever serves the server below enters it here.
@@ -290,9 +301,3 @@ class MCPServer(
             *self._templates.items(),
             *self._prompts.items(),
         ]
-
-
-def _refuse_unserved(**options: Any) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise NotImplementedError(f"MCPServer({name}=…) is not served by this version")

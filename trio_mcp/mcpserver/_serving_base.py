@@ -12,7 +12,7 @@ from ._settings import LifespanResultT
 from ._workers import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from trio_mcp.server import Server, ServerEvent, ServerRequestContext
     from trio_mcp.types import InputResponseRequestParams
@@ -81,6 +81,14 @@ class ServingBase(Generic[LifespanResultT]):
     def _announce(self, event: ServerEvent) -> None:
         """Have clients told, once a series of changes is over."""
         self._lowlevel_server.announce(event)
+
+    def _require(self, scopes: Sequence[str]) -> None:
+        """Have requests refused whose senders lack scopes, once something takes any."""
+        if scopes:
+            self._lowlevel_server.get_required_scopes = self._required_scopes
+
+    def _required_scopes(self, method: str, params: Mapping[str, Any]) -> Sequence[str]:
+        raise NotImplementedError
 
     def _allow_logging(self, context_kwarg: str | None) -> None:
         """Announce logging as soon as a function has the `Context` that it takes."""

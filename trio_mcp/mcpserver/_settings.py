@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
+    from trio_mcp.auth import AuthSettings
+
     from ._server import MCPServer
 
 LogLevel: TypeAlias = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -39,7 +41,7 @@ class Settings(Generic[LifespanResultT]):
       list_page_size: The most entries in one answer to a list request; all when None.
       dependencies: Packages that the server needs, for programs that install servers.
       lifespan: What is entered before the first request and left after the last.
-      auth: How clients prove who they are.
+      auth: Whom the server takes tokens of, and for what.
 
     """
 
@@ -56,7 +58,7 @@ class Settings(Generic[LifespanResultT]):
     lifespan: (
         Callable[[MCPServer[LifespanResultT]], AbstractAsyncContextManager[LifespanResultT]] | None
     ) = None
-    auth: Any = None
+    auth: AuthSettings | None = None
 
     def duplicate_policy(self, *, warn: bool) -> DuplicatePolicy:
         """Say what becomes of a duplicate, by the setting for its kind."""

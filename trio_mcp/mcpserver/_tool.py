@@ -46,7 +46,7 @@ from ._tool_call import ToolCall
 from ._tool_name import warn_about_tool_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import trio
 
@@ -100,6 +100,7 @@ class Tool:
       meta: What ``_meta`` says in the list.
       timeout: Seconds that a call may take (`from_function`), or None.
       run_in_thread: A function that is not async runs in a worker thread.
+      required_scopes: What a caller over a network has to be allowed.
 
     """
 
@@ -113,6 +114,7 @@ class Tool:
     meta: JsonObject | None
     timeout: float | None
     run_in_thread: bool
+    required_scopes: tuple[str, ...] = attrs.field(default=(), kw_only=True)
     _options: _Options = attrs.field(alias="options", repr=False)
     _plan: _Plan | None = attrs.field(default=None, init=False, repr=False)
     _wire: dict[str, types.Tool] = attrs.field(factory=dict[str, Any], init=False, repr=False)
@@ -135,6 +137,7 @@ class Tool:
         run_in_thread: bool = True,
         input_schema: JsonObject | None = None,
         ignore_unknown_arguments: bool = False,
+        required_scopes: Sequence[str] = (),
     ) -> Tool:
         """Make a tool of anything that can be called.
 
@@ -159,6 +162,9 @@ class Tool:
           input_schema: A JSON Schema in place of the one of the hints. Arguments are checked
             against it and passed on by name, unconverted; ``**kwargs`` is allowed.
           ignore_unknown_arguments: Drop arguments that no parameter takes.
+          required_scopes: What a caller over a network has to be allowed, beside what the whole
+            server takes (`AuthSettings`). Whoever lacks one of them is refused with 403, and told
+            all of them; where the server is not protected, that is everybody.
 
         Raises:
           InvalidSignature: if the function cannot be published; names the parameter, its hint
@@ -177,6 +183,7 @@ class Tool:
             timeout=timeout,
             run_in_thread=run_in_thread,
             ignore_unknown_arguments=ignore_unknown_arguments,
+            required_scopes=required_scopes,
         )
         tool_name = name or callable_name(fn)
         if tool_name == "<lambda>":
@@ -214,6 +221,7 @@ class Tool:
             meta=meta,
             timeout=timeout,
             run_in_thread=run_in_thread,
+            required_scopes=tuple(required_scopes),
             options=_Options(
                 context_kwarg, structured_output, input_schema, ignore_unknown_arguments
             ),

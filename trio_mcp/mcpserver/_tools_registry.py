@@ -65,6 +65,7 @@ class ServesTools(ServingBase[LifespanResultT]):
         check_kind("tool", tool, Tool)
         self._complete_if_running(tool)
         self._tools.add(tool.name, tool)
+        self._require(tool.required_scopes)
         self._allow_logging(tool.context_kwarg)
 
     def add_tool(
@@ -82,6 +83,7 @@ class ServesTools(ServingBase[LifespanResultT]):
         run_in_thread: bool = True,
         input_schema: JsonObject | None = None,
         ignore_unknown_arguments: bool = False,
+        required_scopes: Sequence[str] = (),
     ) -> None:
         """Publish a function as a tool.
 
@@ -109,6 +111,8 @@ class ServesTools(ServingBase[LifespanResultT]):
             `Tool.from_function`.
           ignore_unknown_arguments: Drop arguments that no parameter takes, instead of refusing
             the call.
+          required_scopes: What a caller over a network has to be allowed; see
+            `Tool.from_function`.
 
         Raises:
           InvalidSignature: if the hints have no schema; it names the parameter.
@@ -131,6 +135,7 @@ class ServesTools(ServingBase[LifespanResultT]):
                 run_in_thread=run_in_thread,
                 input_schema=input_schema,
                 ignore_unknown_arguments=ignore_unknown_arguments,
+                required_scopes=required_scopes,
             )
         )
 
@@ -162,6 +167,7 @@ class ServesTools(ServingBase[LifespanResultT]):
         run_in_thread: bool = True,
         input_schema: JsonObject | None = None,
         ignore_unknown_arguments: bool = False,
+        required_scopes: Sequence[str] = (),
     ) -> Callable[[CallableT], CallableT]: ...
 
     def tool(
@@ -178,6 +184,7 @@ class ServesTools(ServingBase[LifespanResultT]):
         run_in_thread: bool = True,
         input_schema: JsonObject | None = None,
         ignore_unknown_arguments: bool = False,
+        required_scopes: Sequence[str] = (),
     ) -> CallableT | Callable[[CallableT], CallableT]:
         """Publish the decorated function as a tool; see `add_tool`.
 
@@ -203,6 +210,7 @@ class ServesTools(ServingBase[LifespanResultT]):
                 run_in_thread=run_in_thread,
                 input_schema=input_schema,
                 ignore_unknown_arguments=ignore_unknown_arguments,
+                required_scopes=required_scopes,
             )
             return fn
 

@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from trio_mcp._rpc._exchange import Exchange
+    from trio_mcp._rpc._exchange import Exchange, Principal
     from trio_mcp.types import RequestId
     from trio_mcp.types._base import JsonObject
 
@@ -57,3 +57,8 @@ class ServerRequestContext(Generic[LifespanContextT, RequestT]):
     close_standalone_sse_stream: Callable[[], Awaitable[None]] | None = None
     exchange: Exchange | None = None
     initialization_options: InitializationOptions | None = None
+
+    @property
+    def principal(self) -> Principal | None:
+        """Who asks, where that is known: over a network, of a server that is protected."""
+        return None if self.exchange is None else self.exchange.principal

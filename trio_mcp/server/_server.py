@@ -108,6 +108,9 @@ class Server(ServesHttp, Generic[LifespanContextT]):
       cache_hints: How long results of a method may be kept, where its handler does not say.
       get_tool_input_schema: Finds a tool's input schema by name, for carriers that check
           mirrored arguments before a call.
+      get_required_scopes: Says which scopes a request takes, by its method and its params, which
+          nobody has checked then. Whoever lacks one is refused: over HTTP with a status that says
+          so, before anything of the answer.
       on_list_tools: And its siblings: the handlers. A capability is announced when its
           handlers are there.
 
@@ -128,6 +131,7 @@ class Server(ServesHttp, Generic[LifespanContextT]):
             [Server[LifespanContextT]], AbstractAsyncContextManager[LifespanContextT]
         ] = lifespan,  # type: ignore[assignment]  # the default yields a dict
         get_tool_input_schema: Callable[[str], Mapping[str, Any] | None] | None = None,
+        get_required_scopes: Callable[[str, Mapping[str, Any]], Iterable[str]] | None = None,
         on_list_tools: RequestHandler | None = None,
         on_call_tool: RequestHandler | None = None,
         on_list_resources: RequestHandler | None = None,
@@ -158,12 +162,15 @@ class Server(ServesHttp, Generic[LifespanContextT]):
         check_callable("lifespan", lifespan)
         if get_tool_input_schema is not None:
             check_callable("get_tool_input_schema", get_tool_input_schema)
+        if get_required_scopes is not None:
+            check_callable("get_required_scopes", get_required_scopes)
         self.cache_hints: dict[str, CacheHint] = validate_cache_hints(cache_hints)
         self._middleware = MiddlewareList()
         self.notification_options = NotificationOptions()
         self.experimental_capabilities: dict[str, JsonObject] = {}
         self.extensions: dict[str, JsonObject] = {}
         self.get_tool_input_schema = get_tool_input_schema
+        self.get_required_scopes = get_required_scopes
         self.lifespan = lifespan
         self._changes: Changes | None = None
         self._requests: dict[str, HandlerEntry] = {}

@@ -16,9 +16,10 @@ from trio_mcp._protocol._handshake import choose_handshake_revision
 from trio_mcp._protocol._ladder import Accepted, accept_request
 from trio_mcp._protocol._mirrors import mirrored_arguments
 from trio_mcp._protocol._refusals import about_resource, invalid_params, method_not_found
-from trio_mcp._rpc._exchange import NO_PARAMS
+from trio_mcp._rpc._exchange import NO_PARAMS, current_principal
 from trio_mcp._rpc._service import Serving
 from trio_mcp.errors import (
+    InsufficientScopeError,
     MCPError,
     MCPServerError,
     ResourceNotFoundError,
@@ -46,7 +47,7 @@ from ._result_check import check_answer
 from ._session import ServerSession
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from trio_mcp._codec import Malformed
     from trio_mcp._rpc._exchange import Exchange
@@ -145,7 +146,30 @@ class ServerServing(Serving):
             exchange.accepted = self._accept_unserved(exchange, connection, refused)
         if exchange.method == "initialize":
             exchange.accepted = self._negotiate(exchange, connection)
+        self._check_scopes(exchange)
         return True
+
+    def _check_scopes(self, exchange: Exchange) -> None:
+        """Refuse what somebody asks for who is not allowed to.
+
+        Over HTTP that was refused before, with a status that says so. In memory and over stdio
+        whoever runs a program may use it.
+
+        Raises:
+          InsufficientScopeError: if a scope is missing.
+
+        """
+        principal = exchange.principal
+        if principal is None and exchange.headers is None:
+            return
+        needed = self.required_scopes(exchange.method, exchange.params)
+        if needed and (principal is None or principal.lacks(needed)):
+            raise InsufficientScopeError(needed)
+
+    def required_scopes(self, method: str, params: JsonObject) -> Sequence[str]:
+        """See `Serving.required_scopes`."""
+        find = self._server.get_required_scopes
+        return () if find is None else list(dict.fromkeys(find(method, params)))
 
     def _accept_unserved(
         self, exchange: Exchange, connection: ServerConnection, refused: MCPError
@@ -190,8 +214,7 @@ class ServerServing(Serving):
             # For middleware alone; as where there is none, also if it was taken out meanwhile.
             entry = None
         try:
-            call = in_middleware(self._server.middleware, functools.partial(_call_handler, entry))
-            result = await call(self._context_for(exchange))
+            result = await self._call(entry, exchange)
         except MCPServerError as exc:
             raise _error_of(exc, exchange) from exc
         except MCPError as exc:
@@ -211,6 +234,19 @@ class ServerServing(Serving):
         if exchange.method == "initialize":
             exchange.connection.announced = answer.get("capabilities") or {}
         return answer
+
+    async def _call(self, entry: HandlerEntry | None, exchange: Exchange) -> HandlerResult:
+        call = in_middleware(self._server.middleware, functools.partial(_call_handler, entry))
+        outer, principal = current_principal.get(), exchange.principal
+        if outer is principal:
+            return await call(self._context_for(exchange))
+        # Also where nobody is known: who asks one server in a handler of another is not the one
+        # who asked that.
+        current_principal.set(principal)
+        try:
+            return await call(self._context_for(exchange))
+        finally:
+            current_principal.set(outer)
 
     def _context_for(self, exchange: Exchange) -> ServerRequestContext[Any, Any]:
         accepted, http = exchange.accepted, exchange.http

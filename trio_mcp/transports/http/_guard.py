@@ -17,7 +17,7 @@ from trio_mcp.types import INSUFFICIENT_SCOPE, JSONRPCRequest
 from trio_mcp.types._base import is_object
 
 from ._asgi import PRINCIPAL
-from ._refusal import Refusal
+from ._refusal import Refusal, status_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -134,7 +134,8 @@ def refuse_scopes(guard: Guard, error: ErrorData) -> Refusal:
     """Refuse what takes more scopes, in words that a client can act on."""
     data: Any = error.data
     scopes: list[str] = data.get("requiredScopes", []) if is_object(data) else []
-    return Refusal(403, error, headers=guard.challenge(scopes))
+    status = status_for(error.code)
+    return Refusal(status, error, headers=guard.challenge(scopes))
 
 
 def asks_for_scopes(error: ErrorData) -> bool:

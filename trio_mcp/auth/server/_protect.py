@@ -1,0 +1,95 @@
+"""Puts together what protects a server: its guard, and what it publishes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trio_mcp._checks import check_kind, wrong_kind
+from trio_mcp._codec import dumps
+
+from ._settings import AuthSettings
+
+if TYPE_CHECKING:
+    from trio_mcp.transports.http._guard import Protection
+
+    from ._access import TokenVerifier
+    from ._provider import OAuthAuthorizationServerProvider
+
+
+def check_protection(
+    auth: AuthSettings | None,
+    token_verifier: TokenVerifier | None,
+    auth_server_provider: OAuthAuthorizationServerProvider[Any, Any, Any] | None,
+) -> None:
+    """Check that what was given is enough to protect a server, and not too much.
+
+    Raises:
+      TypeError: if one is of the wrong kind.
+      ValueError: if settings come without anybody who knows tokens, or the other way round; or if
+        there are two who know them.
+
+    """
+    if auth is not None:
+        check_kind("auth", auth, AuthSettings)
+    _check_has("token_verifier", token_verifier, "verify_token")
+    _check_has("auth_server_provider", auth_server_provider, "load_access_token")
+    if token_verifier is not None and auth_server_provider is not None:
+        raise ValueError(
+            "token_verifier= and auth_server_provider= are both given: tokens are verified by the "
+            "one, or by the other who issues them"
+        )
+    knows = token_verifier is not None or auth_server_provider is not None
+    if auth is not None and not knows:
+        raise ValueError(
+            "auth= is given without token_verifier= or auth_server_provider=: nobody could tell "
+            "which tokens are good"
+        )
+    if auth is None and knows:
+        name = "auth_server_provider" if token_verifier is None else "token_verifier"
+        raise ValueError(f"{name}= is given without auth=AuthSettings(…)")
+
+
+def make_protection(
+    auth: AuthSettings,
+    token_verifier: TokenVerifier | None,
+    auth_server_provider: OAuthAuthorizationServerProvider[Any, Any, Any] | None,
+) -> Protection:
+    """Make what protects a server, of what `check_protection` has seen."""
+    from trio_mcp.transports.http._guard import Protection  # noqa: PLC0415 - loads on first use
+
+    from ._guard import TokenGuard  # noqa: PLC0415 - as above
+    from ._resource_metadata import (  # noqa: PLC0415 - as above
+        build_resource_metadata_url,
+        metadata_of,
+        metadata_paths,
+        metadata_routes,
+    )
+
+    metadata = metadata_of(auth)
+    routes = [] if metadata is None else metadata_routes(metadata)
+    verifier = token_verifier
+    if auth_server_provider is not None:
+        from ._provider import ProviderTokenVerifier  # noqa: PLC0415 - as above
+        from ._routes import create_auth_routes  # noqa: PLC0415 - as above
+
+        verifier = ProviderTokenVerifier(auth_server_provider)
+        routes += create_auth_routes(
+            auth_server_provider,
+            auth.issuer_url,
+            auth.service_documentation_url,
+            auth.client_registration_options,
+            auth.revocation_options,
+            auth.identity_assertion_enabled,
+        )
+    assert verifier is not None
+    url = None if metadata is None else build_resource_metadata_url(metadata.resource)
+    guard = TokenGuard(auth, verifier, url)
+    if metadata is None:
+        return Protection(guard, routes)
+    body = dumps(metadata.to_json())
+    return Protection(guard, routes, dict.fromkeys(metadata_paths(metadata.resource), body))
+
+
+def _check_has(argument: str, given: object, method: str) -> None:
+    if given is not None and not callable(getattr(given, method, None)):
+        raise wrong_kind(argument, f"an object with {method}()", given)
