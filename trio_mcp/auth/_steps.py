@@ -160,7 +160,7 @@ def answer_challenge(
         yield from _step_up(memory, config, attempt, challenge)
         return True
     yield from discover(memory, config, attempt, challenge)
-    if not attempt.refreshed and _may_refresh(memory, config):
+    if not attempt.refreshed and not attempt.logins and _may_refresh(memory, config):
         attempt.refreshed = True
         if (yield from refresh(memory, config)):
             return True

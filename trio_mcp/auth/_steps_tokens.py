@@ -16,7 +16,7 @@ from ._identifiers import check_https, is_same_origin, issuers_match, origin_of
 from ._memory import Refusal
 from ._models import OAuthToken
 from ._step_types import HttpStep, LoadStep, SaveClientStep, SaveTokensStep
-from ._steps_answers import answered, is_passing, oauth_error, read_object, told
+from ._steps_answers import answered, is_passing, oauth_error, read_object, shown, told
 from ._steps_client_auth import authenticate
 from ._steps_registration import known_client
 
@@ -101,7 +101,8 @@ def ask(
         answer: HttpAnswer = yield step
         keep_nonce(memory, endpoint.url, answer)
         if repeats == MAX_NONCES or not _wants_other_nonce(answer, nonce, memory, endpoint):
-            return _read(step, answer, sent)
+            held = [sent.get(name) for name in _SECRETS]
+            return _read(step, answer, [*held, client and client.client_secret])
         repeats += 1
 
 
@@ -158,17 +159,15 @@ def _wants_other_nonce(
 
 
 _SECRETS: Final = (
-    "code", "code_verifier", "refresh_token", "assertion", "client_assertion", "client_secret",
-    "subject_token",
+    "code", "code_verifier", "refresh_token", "assertion", "client_assertion", "subject_token"
 )  # fmt: skip
 
 
-def _read(step: HttpStep, answer: HttpAnswer, form: Mapping[str, str]) -> JsonObject | Refusal:
-    secrets = [form.get(name) for name in _SECRETS]
+def _read(step: HttpStep, answer: HttpAnswer, secrets: list[str | None]) -> JsonObject | Refusal:
     if answer.status not in {200, 201}:
         error, description = oauth_error(answer)
         return Refusal(
-            error,
+            shown(error, secrets) if error else None,
             f"No token was given, {answered(step, answer)}{told(error, description, secrets)}",
             is_passing(answer.status),
         )

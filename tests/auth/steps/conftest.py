@@ -235,6 +235,9 @@ class World:
             for step in sent
         ]
 
+    def last_verifier(self) -> str:
+        return self.forms()[-1]["code_verifier"]
+
     @property
     def registrations(self) -> list[dict[str, Any]]:
         return [
