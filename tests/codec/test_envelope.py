@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trio_mcp._codec._envelope import (
+    MAX_BATCH,
     Batch,
     Malformed,
     dump_message,
@@ -277,6 +278,32 @@ def test_a_batch_keeps_its_order_and_its_faults() -> None:
     assert isinstance(second, Malformed)
     assert third == JSONRPCRequest(id=1, method="m")
     assert isinstance(fourth, Malformed)
+
+
+@pytest.mark.parametrize("each", [b"1", b"{}", b'{"jsonrpc":"2.0","id":1,"method":"ping"}'])
+def test_a_batch_of_too_many_is_one_fault(each: bytes) -> None:
+    # Of each element that is no message something would be kept, and answered.
+    frame = parse_frame(b"[" + b",".join([each] * MAX_BATCH) + b"]")
+    assert isinstance(frame, Batch)
+    assert len(frame.messages) == MAX_BATCH
+    frame = parse_frame(b"[" + b",".join([each] * (MAX_BATCH + 1)) + b"]")
+    assert isinstance(frame, Malformed)
+    assert (frame.code, frame.id, frame.answers, frame.is_response) == (-32600, None, None, False)
+    assert "a batch of 1001 messages, 1000 at most are read" in frame.message
+    assert frame.excerpt is not None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"jsonrpc":"2.0","id":7,"result":{}}',
+        b'{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x"}}',
+    ],
+)
+def test_too_many_answers_in_one_batch_are_answered_by_nothing(answer: bytes) -> None:
+    frame = parse_frame(b"[" + answer + b",1" * MAX_BATCH + b"]")
+    assert isinstance(frame, Malformed)
+    assert (frame.id, frame.answers, frame.is_response) == (7, 7, True)
 
 
 def test_the_excerpt_is_short() -> None:

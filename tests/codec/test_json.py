@@ -108,6 +108,19 @@ def test_the_last_of_equal_names_counts() -> None:
     assert loads('{"a": 1, "b": 2, "a": 3}') == {"a": 3, "b": 2}
 
 
+@pytest.mark.parametrize("levels", [1, 7, 8, 9, 10, 50, 99])
+@pytest.mark.parametrize("place", ["before", "behind"])
+def test_the_depth_limit_is_exact_beside_what_is_less_deep(levels: int, place: str) -> None:
+    def text(depth: int) -> str:
+        shallow = [nested(levels)] * 200
+        parts = [*shallow, nested(depth)] if place == "before" else [nested(depth), *shallow]
+        return f"[{','.join(parts)}]"
+
+    loads(text(MAX_JSON_DEPTH - 1))
+    with pytest.raises(JsonError, match="nested deeper than 100"):
+        loads(text(MAX_JSON_DEPTH))
+
+
 @pytest.mark.parametrize("inner", ["", '"]]"', '"\\"[[[["', '"\\\\"', '"[","]"'])
 def test_the_depth_limit_is_exact(inner: str) -> None:
     loads(nested(MAX_JSON_DEPTH, inner))
@@ -332,6 +345,8 @@ def test_json_values_are_copied_as_they_are(value: Any) -> None:
         ),
         ("1e999", "a number beyond what a float holds, 1e999 (byte 0)"),
         ("[1.5,-2.5E+400]", "a number beyond what a float holds, -2.5E+400 (byte 5)"),
+        # Far behind, the decoder's own words have to do: looking for it takes too long.
+        (f"[{'1,' * 20_000}1e999]", "Number out of range - at `$[20000]`"),
         (f"[{'1' * 400}.0]", "a number beyond what a float holds, one of many digits (byte 1)"),
     ],
 )

@@ -30,6 +30,8 @@ BAD = [
     ("accept", {"accept": "text/html"}, LIST, 406, -32600, "text/event-stream"),
     ("json", {}, b"{", 400, -32700, "Parse error"),
     ("batch", {}, b"[1]", 400, -32600, "batch"),
+    ("many", {}, b"[" + b"1," * 1000 + b"1]", 400, -32600, "a batch of 1001 messages"),
+    ("many older", OLDER, b"[" + b"1," * 1000 + b"1]", 400, -32600, "a batch of 1001 messages"),
     ("host", {"host": "evil.example"}, LIST, 421, -32600, "evil.example"),
     ("origin", {"origin": "https://evil.example"}, LIST, 403, -32600, "evil.example"),
     ("header", {"mcp-method": "tools/call"}, LIST, 400, -32020, "Mcp-Method"),

@@ -470,6 +470,13 @@ async def test_a_batch_is_answered_where_there_are_batches():
         assert found[99]["error"]["code"] == -32600
 
 
+async def test_a_batch_of_too_many_is_one_refusal():
+    async with open_session(make_app(), "2025-03-26") as older:
+        answer = await older.post([1] * 1001).wait_complete()
+        assert answer.status == 400
+        assert "1000 at most" in answer.json()["error"]["message"]
+
+
 async def test_a_batch_with_progress_is_one_stream_with_all_answers():
     async with open_session(make_app(), "2025-03-26") as older:
         ask = {"name": "steps", "_meta": {"progressToken": 1}}

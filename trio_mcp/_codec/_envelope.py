@@ -42,6 +42,14 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject, JsonValue
 
 
+MAX_BATCH: Final = 1_000
+"""How many messages a batch may hold.
+
+Many more than a program has reason to put into one. The smallest element takes two bytes, and
+as an error that is answered a hundred times as much, so the size of a text bounds too little.
+"""
+
+
 @attrs.frozen
 class Malformed:
     """What arrived in place of a message."""
@@ -68,7 +76,10 @@ class Malformed:
 
 @attrs.frozen
 class Batch:
-    """A JSON array of messages, which only revision 2025-03-26 allows. Never empty."""
+    """A JSON array of messages, which only revision 2025-03-26 allows.
+
+    Never empty, and of `MAX_BATCH` messages at most: an array of more is one `Malformed`.
+    """
 
     messages: tuple[JSONRPCMessage | Malformed, ...]
 
@@ -83,12 +94,15 @@ def parse_frame(data: bytes | str) -> Frame:
         value = loads(data)
     except JsonError as exc:
         return _unparsable(data, f"Parse error: {exc}")
-    if value.__class__ is list:
-        if value:
-            return Batch(tuple([parse_message(each) for each in value]))
-        parsed: JSONRPCMessage | Malformed = _invalid("an empty batch")
-    else:
+    parsed: JSONRPCMessage | Malformed
+    if value.__class__ is not list:
         parsed = parse_message(value)
+    elif not value:
+        parsed = _invalid("an empty batch")
+    elif len(value) > MAX_BATCH:
+        parsed = _too_many(value)
+    else:
+        return Batch(tuple([parse_message(each) for each in value]))
     if isinstance(parsed, Malformed):
         return attrs.evolve(parsed, excerpt=_excerpt(data))
     return parsed
@@ -372,6 +386,15 @@ def _too_long(line: TooLong) -> Malformed:
     if not _begins_answer(begin):
         return _invalid(what, request_id)
     return _invalid(what, request_id, is_response=True, answers=_meant_id(found))
+
+
+def _too_many(values: list[JsonValue]) -> Malformed:
+    """Describe a batch that is not looked at. If it begins with an answer, it holds answers."""
+    what = f"a batch of {len(values)} messages, {MAX_BATCH} at most are read"
+    first = parse_message(values[0])
+    if isinstance(first, (JSONRPCResponse, JSONRPCError)):
+        return _invalid(what, first.id, is_response=True, answers=first.id)
+    return _invalid(what)
 
 
 def _begins_answer(begin: re.Match[bytes]) -> bool:

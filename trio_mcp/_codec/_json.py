@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec.json
@@ -41,6 +42,11 @@ _SMALL: Final = 4096
 
 _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _AS_ARRAYS: Final = bytes.maketrans(b"{}", b"[]")
+_AS_STEPS: Final = bytes.maketrans(b"[]", b"\x01\xff")
+# One level down and one up, as signed bytes.
+
+_SHALLOW: Final = 8
+# Levels that are taken off one by one, which is faster than counting for nearly every text.
 
 
 class JsonError(ValueError):
@@ -328,11 +334,11 @@ _TEXT_OR_NUMBER: Final = re.compile(
 
 
 def _number_out_of_range(data: bytes | str) -> str | None:
-    """Name the first number that cannot be read, and where it stands."""
+    """Name the first number that cannot be read, and where it stands, if it stands early."""
     if isinstance(data, str):
         data = data.encode("utf-8", "surrogatepass")
     limit = min(MAX_INTEGER_DIGITS, sys.get_int_max_str_digits() or MAX_INTEGER_DIGITS)
-    for found in _TEXT_OR_NUMBER.finditer(data):
+    for found in islice(_TEXT_OR_NUMBER.finditer(data), _SEARCHED):
         number, digits, fraction, exponent = found.groups()
         if number is None:
             continue
@@ -347,6 +353,9 @@ def _number_out_of_range(data: bytes | str) -> str | None:
 
 
 _SHOWN_DIGITS: Final = 40
+
+_SEARCHED: Final = 10_000
+# Texts and numbers before it: to name a place in a large text must not take seconds.
 
 
 def _is_too_deep(data: bytes) -> bool:
@@ -372,13 +381,15 @@ def _has_many_brackets(data: bytes) -> bool:
 
 
 def _depth_exceeds(data: bytes, limit: int) -> bool:
-    # Each round takes off the innermost level.
+    # Each round takes off the innermost level. Of deep texts all of it would be copied a
+    # hundred times.
     brackets = _brackets(data)
-    for _ in range(limit):
+    for _ in range(_SHALLOW):
         if not brackets:
             return False
         brackets = brackets.replace(b"[]", b"")
-    return bool(brackets)
+    steps = memoryview(brackets.translate(_AS_STEPS)).cast("b")
+    return max(accumulate(steps), default=0) > limit - _SHALLOW
 
 
 def is_balanced(data: bytes) -> bool:

@@ -851,6 +851,17 @@ async def test_batch_is_no_answer_in_others(version):
             await client.call_tool("x")
 
 
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-11-25"])
+async def test_batch_of_too_many_is_no_answer(version):
+    class Flooding(OlderScripted):
+        async def tools_call(self, seen: Seen) -> None:
+            await seen.json([1] * 1001)
+
+    async with scripted(Flooding()) as url, Client(url, mode=version) as client:
+        with pytest.raises(InvalidResponse, match="sent JSON, but no answer"):
+            await client.call_tool("x")
+
+
 async def test_silent_server_ends_a_keep_alive_connection():
     class Silent(OlderScripted):
         async def ping(self, seen: Seen) -> None:
