@@ -57,6 +57,7 @@ async def fetch(
     limit: int = MAX_DOCUMENT_SIZE,
     timeout: float = FETCH_TIMEOUT,  # noqa: ASYNC109 - of one request, and no other can set it
     allow_private: bool = False,
+    follow_redirects: bool = True,
     http_client: Any = None,
     what: str = "request",
 ) -> HttpAnswer:
@@ -73,6 +74,7 @@ async def fetch(
       limit: Of the answer, in bytes.
       timeout: Seconds for all of it.
       allow_private: Whether addresses of this machine and of private networks may be asked.
+      follow_redirects: Whether those of a GET are followed.
       http_client: An ``httpx.AsyncClient`` of the user, or what looks like one. It looks up
           names itself, so only addresses that are written in the URL are checked then.
       what: What is wanted, for errors.
@@ -99,7 +101,8 @@ async def fetch(
             )
             location = answer.headers.get("location")
             target = url_within(url, location) if location else None
-            if method != "GET" or answer.status not in _REDIRECTS or target is None:
+            is_redirect = method == "GET" and answer.status in _REDIRECTS
+            if target is None or not is_redirect or not follow_redirects:
                 return answer
             url = target
         raise OAuthFlowError(f"{what}: {shown(url)} redirects without end")

@@ -32,7 +32,7 @@ _SECRETS: Final = ("client_secret", "client_secret_expires_at")
 class ClientMetadataDocuments:
     """Finds clients by the documents that they publish, for `get_client` of a provider.
 
-    Documents are fetched over https, from public addresses, without a redirect to elsewhere, and
+    Documents are fetched over https, from public addresses and without redirects, and
     kept as long as their servers say, for a minute at least and a day at most.
 
     Args:

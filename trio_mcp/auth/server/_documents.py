@@ -129,6 +129,8 @@ class Documents:
                 limit=self._limit,
                 timeout=FETCH_SECONDS,
                 allow_private=self._allow_private,
+                # Where a document is says whose it is.
+                follow_redirects=False,
                 http_client=self._http_client,
                 what=self._what,
             )
