@@ -100,9 +100,11 @@ def ask(
         step = _request(endpoint, sent, headers, config)
         answer: HttpAnswer = yield step
         keep_nonce(memory, endpoint.url, answer)
-        if repeats == MAX_NONCES or not _wants_other_nonce(answer, nonce, memory, endpoint):
+        is_last = repeats == MAX_NONCES or "DPoP" not in headers
+        if is_last or not _wants_other_nonce(answer, nonce, memory, endpoint):
             held = [sent.get(name) for name in _SECRETS]
-            return _read(step, answer, [*held, client and client.client_secret])
+            held.append(client.client_secret if client is not None else None)
+            return _read(step, answer, held)
         repeats += 1
 
 
