@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import trio
 
 from trio_mcp._checks import check_kind
 
 from ._access import AccessToken
-
-if TYPE_CHECKING:
-    from trio_mcp.types._base import JsonObject
 
 
 @final
@@ -53,9 +50,7 @@ class StaticTokenVerifier:
         return found
 
 
-def _access_token(
-    text: str, given: AccessToken | JsonObject | Mapping[str, Any], resource: str | None
-) -> AccessToken:
+def _access_token(text: str, given: Any, resource: str | None) -> AccessToken:
     # No error names the token that it is about.
     if not isinstance(given, (AccessToken, Mapping)):
         raise TypeError("tokens: expected an AccessToken or a dict of its attributes for each")

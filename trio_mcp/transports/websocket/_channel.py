@@ -11,6 +11,7 @@ from wsproto.utilities import LocalProtocolError
 
 from trio_mcp._codec._envelope import dump_message, parse_frame
 from trio_mcp._rpc._channel import Channel
+from trio_mcp._rpc._exchange import NOBODY
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp.errors import ConnectionLost
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from trio_websocket import WebSocketConnection
 
     from trio_mcp._codec._envelope import Frame
+    from trio_mcp._rpc._exchange import Caller
     from trio_mcp.types import JSONRPCMessage
 
     from ._reader import Handshake
@@ -81,6 +83,7 @@ class WebSocketChannel(Channel):
     """
 
     __slots__ = (
+        "_caller",
         "_close",
         "_closed",
         "_connection",
@@ -99,6 +102,7 @@ class WebSocketChannel(Channel):
         connection: WebSocketConnection,
         close: Close,
     ) -> None:
+        self._caller = NOBODY
         self._stream = stream
         self._reader = reader
         self._connection = connection
@@ -108,6 +112,15 @@ class WebSocketChannel(Channel):
         self._stopped = False
         self._closed = False
         self._done = trio.Event()
+
+    @property
+    def caller(self) -> Caller:
+        """See `Channel.caller`. Set by the server, which has read the request."""
+        return self._caller
+
+    @caller.setter
+    def caller(self, caller: Caller) -> None:
+        self._caller = caller
 
     async def receive(self) -> list[Frame]:
         """Wait for the next message; see `Channel.receive`.

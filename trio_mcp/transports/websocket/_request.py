@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import http
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import h11
 import trio
 
 from trio_mcp._codec._envelope import dump_message
+from trio_mcp.transports.http._asgi import HttpRequest
 from trio_mcp.transports.http._headers import Headers
 from trio_mcp.transports.http._http1 import ServerConnection
 from trio_mcp.transports.http._refusal import Refusal
@@ -25,6 +26,8 @@ from trio_mcp.types import JSONRPCError
 from ._defaults import READ_SIZE, SUBPROTOCOL
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from trio_mcp.transports.http._options import TransportSecuritySettings
 
     from ._stream import RawStream
@@ -118,20 +121,51 @@ def check_opening(
       security: From where it may be called; see `check_caller`.
 
     """
-    host, target = split_target(request)
+    _, target = split_target(request)
     if target.rstrip("/") != path.rstrip("/"):
         return Refusal.of(404, f"There is nothing at {target:.100}")
     if request.method != b"GET":
         return Refusal.of(405, "A WebSocket is opened with GET", headers=(("allow", "GET"),))
     if request.http_version < b"1.1":
         return Refusal.of(400, "Bad request: a WebSocket is opened by HTTP/1.1")
-    raw = request.headers.raw_items()
-    if host is not None:
-        # Whoever names it there says nothing more by the header (RFC 9112, section 3.2.2).
-        raw = [(name, value) for name, value in raw if name.lower() != b"host"]
-        raw.append((b"host", host.encode("ascii")))
-    headers = Headers(raw)
+    headers = Headers(_headers_of(request))
     return check_caller(headers, security) or _check_upgrade(headers) or _check_agreement(headers)
+
+
+def document_at(request: h11.Request, documents: Mapping[str, bytes]) -> bytes | None:
+    """Give the document that everybody may read at the path of a request, if there is one."""
+    _, target = split_target(request)
+    return documents.get(target.rstrip("/")) if request.method == b"GET" else None
+
+
+def _headers_of(request: h11.Request) -> list[tuple[bytes, bytes]]:
+    host, _ = split_target(request)
+    raw = [(name.lower(), value) for name, value in request.headers.raw_items()]
+    if host is None:
+        return raw
+    # Whoever names it there says nothing more by the header (RFC 9112, section 3.2.2).
+    return [*(each for each in raw if each[0] != b"host"), (b"host", host.encode("ascii"))]
+
+
+def as_http_request(request: h11.Request, scheme: str) -> HttpRequest:
+    """Give the request that opens a connection as what handlers know, without a body."""
+    _, path = split_target(request)
+    _, _, query = request.target.partition(b"?")
+    scope = {
+        "type": "websocket",
+        "http_version": request.http_version.decode("ascii"),
+        "method": request.method.decode("ascii"),
+        "scheme": scheme,
+        "path": path,
+        "query_string": query,
+        "headers": _headers_of(request),
+    }
+    return HttpRequest(scope, _receive_nothing)
+
+
+async def _receive_nothing() -> dict[str, Any]:
+    await trio.lowlevel.checkpoint()
+    return {"type": "http.disconnect"}
 
 
 def split_target(request: h11.Request) -> tuple[str | None, str]:
@@ -190,13 +224,22 @@ def _check_agreement(headers: Headers) -> Refusal | None:
 def dump_refusal(refusal: Refusal) -> bytes:
     """Write a refusal as an HTTP response."""
     body = dump_message(JSONRPCError(id=None, error=refusal.error))
+    return _dump_response(refusal.status, body, refusal.headers)
+
+
+def dump_document(body: bytes) -> bytes:
+    """Write a document for everybody as an HTTP response."""
+    return _dump_response(200, body, (("access-control-allow-origin", "*"),))
+
+
+def _dump_response(status: int, body: bytes, more: Iterable[tuple[str, str]]) -> bytes:
     headers = [
-        *refusal.headers,
+        *more,
         ("content-type", "application/json"),
         ("content-length", str(len(body))),
         ("connection", "close"),
     ]
-    head = f"HTTP/1.1 {refusal.status} {http.HTTPStatus(refusal.status).phrase}\r\n"
+    head = f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}\r\n"
     head += "".join(f"{name}: {value}\r\n" for name, value in headers)
     return f"{head}\r\n".encode("latin-1") + body
 

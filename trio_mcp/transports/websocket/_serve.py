@@ -13,6 +13,7 @@ from trio_mcp._checks import check_kind
 from trio_mcp._rpc._service import Service
 from trio_mcp.transports._connections import OpenConnections
 from trio_mcp.transports._settling import warn_if_open
+from trio_mcp.transports.http._guard import protection_of
 from trio_mcp.transports.http._listeners import (
     open_listeners,
     tls_context,
@@ -84,6 +85,9 @@ async def serve_websocket(  # noqa: ASYNC114, ASYNC128 - the server reports that
     and `WebSocketOptions` say. Of those for HTTP alone (``http2``, ``root_path``,
     ``body_timeout``, ``keep_alive_timeout``) there is none.
 
+    A client of a protected server sends its token with the request that opens the connection;
+    that ends with code 1008 when the token expires. The server's metadata is served beside it.
+
     A client has to offer the subprotocol ``mcp``. Each message is one text message; a binary one
     ends its connection with code 1003, one that is too long with 1009. A client that goes cancels
     the handlers of its requests.
@@ -122,7 +126,8 @@ async def serve_websocket(  # noqa: ASYNC114, ASYNC128 - the server reports that
     async with open_lifespan(server) as serving:
         sockets = await open_listeners(listening.addresses)
         try:
-            run = _Run(Endpoint(serving, listening, of_endpoint), tls)
+            endpoint = Endpoint(serving, listening, of_endpoint, protection_of(server))
+            run = _Run(endpoint, tls)
             await run.serve(sockets, task_status)
         finally:
             sockets.close()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from typing import TYPE_CHECKING, Final, final
 
 import attrs
 import trio
 from trio_websocket import wrap_server_stream
 
+from trio_mcp._rpc._exchange import NOBODY, Caller, HttpDetails
 from trio_mcp._rpc._peer import open_peer
+from trio_mcp.transports.http._guard import EVERYBODY, admit, check_scopes
 from trio_mcp.transports.http._refusal import Refusal
 
 from ._channel import open_websocket_channel
@@ -18,18 +22,29 @@ from ._defaults import (
     GOING_AWAY,
     INTERNAL_ERROR,
     MAX_CHARACTERS,
+    POLICY_VIOLATION,
     PROTOCOL_ERROR,
     SUBPROTOCOL,
 )
 from ._frames import Close, FrameGate
 from ._reader import NoHandshake
-from ._request import UNREADABLE, Opening, check_opening, dump_refusal, read_opening
+from ._request import (
+    UNREADABLE,
+    Opening,
+    as_http_request,
+    check_opening,
+    document_at,
+    dump_document,
+    dump_refusal,
+    read_opening,
+)
 from ._stream import GuardedStream, close_socket, linger
 
 if TYPE_CHECKING:
     from trio_websocket import WebSocketConnection
 
     from trio_mcp._rpc._service import Serving
+    from trio_mcp.transports.http._guard import Protection
     from trio_mcp.transports.http._serve_options import ServeOptions
 
     from ._channel import WebSocketChannel
@@ -37,6 +52,8 @@ if TYPE_CHECKING:
     from ._stream import RawStream
 
 logger: Final = logging.getLogger("trio_mcp.websocket")
+
+_EXPIRED: Final = Close(POLICY_VIOLATION, "the token has expired")
 
 _UNFINISHED: Final = Close(PROTOCOL_ERROR, "the end came without a closing handshake")
 # To a client that sends no more, and may still read. What else it did wrong is said instead, and
@@ -50,6 +67,7 @@ class Endpoint:
     serving: Serving
     listening: ServeOptions
     options: WebSocketOptions
+    protection: Protection = EVERYBODY
 
 
 @final
@@ -68,6 +86,7 @@ class ServerConnection:
         self._channel: WebSocketChannel | None = None
         self._waiting = trio.CancelScope()
         self._is_stopping = False
+        self._caller = NOBODY
 
     async def run(self) -> None:
         """Serve until either side ends the connection."""
@@ -89,33 +108,61 @@ class ServerConnection:
             self._channel.stop()
 
     async def _open(self) -> Opening | None:
-        """Read the request, or refuse it."""
+        """Read the request; what is no opening of a connection is answered here."""
         found: Opening | Refusal | None = None
-        with self._waiting, trio.move_on_after(self._endpoint.listening.head_timeout) as limit:
+        answer: Refusal | bytes | None = None
+        with self._waiting:
+            found = await self._read()
+            if isinstance(found, Opening):
+                answer = await self._admit(found)
+        if self._waiting.cancelled_caught:
+            return None
+        if isinstance(found, Opening):
+            if answer is None:
+                return found
+            if isinstance(answer, bytes):
+                await self._answer(answer)
+            else:
+                await self._refuse(found.name, answer)
+        elif found is not None:
+            await self._refuse("A request", found)
+        return None
+
+    async def _read(self) -> Opening | Refusal | None:
+        with trio.move_on_after(self._endpoint.listening.head_timeout):
             if isinstance(self._stream, trio.SSLStream):
                 await self._stream.do_handshake()
-            found = await read_opening(self._stream)
-        if limit.cancelled_caught:
-            found = Refusal.of(408, "The head of the request did not come in time")
-        name = "A request"
-        if isinstance(found, Opening):
-            name = found.name
-            options = self._endpoint.options
-            refusal = check_opening(
-                found.request, options.websocket_path, options.transport_security
-            )
-            if refusal is None:
-                return found
-            found = refusal
-        if found is not None:
-            await self._refuse(name, found)
-        return None
+            return await read_opening(self._stream)
+        return Refusal.of(408, "The head of the request did not come in time")
+
+    async def _admit(self, opening: Opening) -> Refusal | bytes | None:
+        """Let a request in, say why not, or give what it asked for beside the endpoint."""
+        protection, options = self._endpoint.protection, self._endpoint.options
+        document = document_at(opening.request, protection.documents)
+        if document is not None:
+            return dump_document(document)
+        refusal = check_opening(
+            opening.request, options.websocket_path, options.transport_security
+        )
+        if refusal is not None:
+            return refusal
+        is_secure = isinstance(self._stream, trio.SSLStream)
+        request = as_http_request(opening.request, "wss" if is_secure else "ws")
+        guard = protection.guard
+        refusal = await admit(guard, request) or check_scopes(
+            guard, self._endpoint.serving, request
+        )
+        self._caller = Caller(request.headers, request.principal, HttpDetails(request))
+        return refusal
 
     async def _refuse(self, name: str, refusal: Refusal) -> None:
         reason = refusal.error.message
         logger.log(refusal.level, "%s was refused with %d: %s", name, refusal.status, reason)
+        await self._answer(dump_refusal(refusal))
+
+    async def _answer(self, response: bytes) -> None:
         with trio.move_on_after(CLOSE_TIMEOUT):
-            await self._stream.send_all(dump_refusal(refusal))
+            await self._stream.send_all(response)
             await linger(self._stream)
 
     async def _serve(self, opening: Opening) -> None:
@@ -135,6 +182,7 @@ class ServerConnection:
                 ping_interval=self._endpoint.options.ping_interval,
                 ping_timeout=self._endpoint.options.ping_timeout,
             ) as channel:
+                channel.caller = self._caller
                 await self._talk(channel)
         except NoHandshake as exc:
             logger.debug("A request was no handshake: %s", exc.__cause__)
@@ -153,13 +201,23 @@ class ServerConnection:
         grace = self._endpoint.listening.graceful_timeout
         try:
             async with open_peer(channel, self._endpoint.serving, drain_seconds=grace) as peer:
-                await peer.wait_lost()
+                with trio.move_on_after(self._seconds_left()) as limit:
+                    await peer.wait_lost()
                 if self._is_stopping:
                     await peer.wait_ended()
-            if not self._is_stopping:
+            if limit.cancelled_caught:
+                await channel.finish(_EXPIRED)
+            elif not self._is_stopping:
                 await channel.finish(_UNFINISHED)
         except Exception:
             await channel.finish(  # noqa: ASYNC120 - it shields itself, bounded
                 Close(INTERNAL_ERROR, "the server failed")
             )
             raise
+
+    def _seconds_left(self) -> float:
+        """Give how long the token of the client holds: messages bring none of their own."""
+        principal = self._caller.principal
+        if principal is None or principal.expires_at is None:
+            return math.inf
+        return max(0.0, principal.expires_at - time.time())
