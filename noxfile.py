@@ -72,6 +72,24 @@ def interop(session: nox.Session) -> None:
 
 
 @nox.session
+def conformance(session: nox.Session) -> None:
+    """Run the official conformance suite, on a Node that is installed like the rest."""
+    session.install("-e", PACKAGE, *group("tests"), *group("interop"))
+    suite = Path(session.create_tmp())
+    for described in (ROOT / "tests/conformance/suite").iterdir():
+        shutil.copy(described, suite)
+    options = ("--ignore-scripts", "--no-audit", "--no-fund")
+    session.run("npm", "ci", *options, "--prefix", str(suite))
+    session.run(
+        "pytest",
+        "tests/conformance",
+        "--numprocesses=auto",
+        *session.posargs,
+        env={"TRIO_MCP_CONFORMANCE": str(suite)},
+    )
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
     """Run the tests, and report which lines and branches they did not reach."""
     session.install("-e", PACKAGE, *group("tests"))
