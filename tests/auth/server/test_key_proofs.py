@@ -15,7 +15,7 @@ from tests.auth.server._authorization_server import (
     authorization_server,
     error_of,
 )
-from trio_mcp.auth import InMemoryOAuthProvider
+from trio_mcp.auth import InMemoryOAuthProvider, create_auth_routes
 from trio_mcp.auth._jwt import generate_key, public_jwk, sign_jwt, thumbprint
 
 KEY, OTHER = generate_key("ES256"), generate_key("ES256")
@@ -35,6 +35,10 @@ def proof(key=KEY, typ="dpop+jwt", jwk=..., algorithm="ES256", **changes):
     return sign_jwt(claims, key, algorithm, typ=typ, jwk=shown)
 
 
+def bound_server(**options):
+    return authorization_server(dpop_enabled=True, **options)
+
+
 def headers(key=KEY, **changes):
     return {"dpop": proof(key, **changes)}
 
@@ -46,14 +50,14 @@ async def key_of(server, tokens):
 
 @pytest.mark.req("R-727")
 async def test_token_is_bound_to_the_key_that_the_client_proved_to_have():
-    async with authorization_server() as server:
+    async with bound_server() as server:
         tokens = await server.log_in(headers=headers())
         assert tokens["token_type"] == "DPoP"
         assert await key_of(server, tokens) == thumbprint(KEY)
 
 
 async def test_token_of_a_client_that_proves_nothing_is_bound_to_nothing():
-    async with authorization_server() as server:
+    async with bound_server() as server:
         tokens = await server.log_in()
         assert tokens["token_type"] == "Bearer"
         assert await key_of(server, tokens) is None
@@ -82,7 +86,7 @@ async def test_token_of_a_client_that_proves_nothing_is_bound_to_nothing():
     ],
 )
 async def test_proof_of_something_else_is_refused(changes):
-    async with authorization_server() as server:
+    async with bound_server() as server:
         code = await server.code()
         response = await server.redeem(code, headers=headers(**changes))
         assert response.status_code == 400
@@ -93,7 +97,7 @@ async def test_proof_of_something_else_is_refused(changes):
 
 @pytest.mark.req("R-727")
 async def test_proof_is_good_once():
-    async with authorization_server() as server:
+    async with bound_server() as server:
         shown = headers()
         await server.log_in(headers=shown)
         response = await server.redeem(await server.code(), headers=shown)
@@ -102,13 +106,13 @@ async def test_proof_is_good_once():
 
 @pytest.mark.parametrize("shown", ["x", "a.b.c", "é".encode()])
 async def test_what_is_no_proof_is_refused(shown):
-    async with authorization_server() as server:
+    async with bound_server() as server:
         response = await server.redeem(await server.code(), headers={"dpop": shown})
         assert error_of(response) == "invalid_dpop_proof"
 
 
 async def test_two_proofs_are_refused():
-    async with authorization_server() as server:
+    async with bound_server() as server:
         form = {"grant_type": "refresh_token", "refresh_token": "x", "client_id": "public"}
         shown = [("dpop", proof()), ("dpop", proof())]
         response = await server.http.post("/token", data=form, headers=shown)
@@ -117,7 +121,7 @@ async def test_two_proofs_are_refused():
 
 @pytest.mark.req("R-727")
 async def test_code_that_was_asked_for_by_a_key_is_exchanged_by_that_key_alone():
-    async with authorization_server() as server:
+    async with bound_server() as server:
         code = await server.code(dpop_jkt=thumbprint(KEY))
         assert error_of(await server.redeem(code)) == "invalid_grant"
         assert error_of(await server.redeem(code, headers=headers(OTHER))) == "invalid_grant"
@@ -126,7 +130,7 @@ async def test_code_that_was_asked_for_by_a_key_is_exchanged_by_that_key_alone()
 
 
 async def test_refresh_token_of_a_public_client_is_bound_to_its_key():
-    async with authorization_server() as server:
+    async with bound_server() as server:
         tokens = await server.log_in(headers=headers())
         refresh_token = tokens["refresh_token"]
         assert error_of(await server.refresh(refresh_token)) == "invalid_grant"
@@ -138,7 +142,7 @@ async def test_refresh_token_of_a_public_client_is_bound_to_its_key():
 
 
 async def test_client_with_a_secret_may_change_its_key():
-    async with authorization_server() as server:
+    async with bound_server() as server:
         tokens = await server.log_in(BASIC, headers())
         fresh = (await server.refresh(tokens["refresh_token"], BASIC, headers(OTHER))).json()
         assert await key_of(server, fresh) == thumbprint(OTHER)
@@ -146,25 +150,30 @@ async def test_client_with_a_secret_may_change_its_key():
 
 @pytest.mark.req("R-727")
 async def test_client_that_is_registered_for_bound_tokens_gets_no_others():
-    async with authorization_server(clients=[BOUND]) as server:
+    async with bound_server(clients=[BOUND]) as server:
         code = await server.code(BOUND)
         assert error_of(await server.redeem(code, BOUND)) == "invalid_dpop_proof"
         assert (await server.redeem(code, BOUND, headers())).json()["token_type"] == "DPoP"
 
 
-async def test_provider_that_binds_nothing_looks_at_no_proofs():
-    provider = InMemoryOAuthProvider(auto_approve="alice", clients=[PUBLIC])
-    provider.binds_tokens = False
-    async with authorization_server(provider) as server:
+async def test_server_that_binds_nothing_looks_at_no_proofs():
+    async with authorization_server() as server:
         tokens = await server.log_in(headers={"dpop": "nonsense"}, dpop_jkt="nonsense")
         assert tokens["token_type"] == "Bearer"
         published = (await server.http.get("/.well-known/oauth-authorization-server")).json()
         assert "dpop_signing_alg_values_supported" not in published
 
 
+def test_provider_that_binds_nothing_cannot_be_asked_to():
+    provider = InMemoryOAuthProvider(auto_approve="alice")
+    provider.binds_tokens = False
+    with pytest.raises(ValueError, match="binds_tokens"):
+        create_auth_routes(provider, ISSUER, dpop_enabled=True)
+
+
 async def test_old_proof_is_refused_by_the_clock_of_the_server(monkeypatch):
     clock = Clock(time.time())
-    async with authorization_server() as server:
+    async with bound_server() as server:
         shown = headers()
         code = await server.code()
         monkeypatch.setattr("trio_mcp.auth.server._key_proofs.time.time", clock)

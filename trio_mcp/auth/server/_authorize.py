@@ -52,6 +52,7 @@ class AuthorizationEndpoint:
       issuer: Goes into answers.
       valid_scopes: What clients may ask for of which nothing is known that they may not.
       default_scopes: For requests that name none.
+      takes_keys: Whether tokens are bound to the keys of clients.
 
     """
 
@@ -59,6 +60,7 @@ class AuthorizationEndpoint:
     issuer: str
     valid_scopes: list[str] | None = None
     default_scopes: list[str] | None = None
+    takes_keys: bool = False
 
     async def answer(self, request: HttpRequest) -> Answer:
         """Send the browser to where the person logs in, or back to the client with an error."""
@@ -131,7 +133,7 @@ class AuthorizationEndpoint:
         return split_scopes(scope)
 
     def _dpop_jkt(self, thumbprint: str | None) -> str | None:
-        if thumbprint is None or not getattr(self.provider, "binds_tokens", False):
+        if thumbprint is None or not self.takes_keys:
             return None
         if _SHA256.fullmatch(thumbprint) is None:
             raise RefusedRequest("invalid_request", "dpop_jkt is no thumbprint by SHA-256")

@@ -80,6 +80,7 @@ def make_protection(
             auth.client_registration_options,
             auth.revocation_options,
             auth.identity_assertion_enabled,
+            dpop_enabled=auth.dpop is not None,
         )
     assert verifier is not None
     url = None if metadata is None else build_resource_metadata_url(metadata.resource)

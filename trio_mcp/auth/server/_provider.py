@@ -149,12 +149,11 @@ class OAuthAuthorizationServerProvider(
 
     What it raises beside the errors told here is logged, and answered with ``server_error``.
 
-    Three attributes say what it can do more than it has to. They are advertised, and clients
-    hold a server to that.
+    Three attributes say what it can do more than it has to.
 
     Attributes:
       sends_issuer: Whether each answer to a client's redirect URI has ``iss`` (RFC 9207), which
-        is `AuthorizationParams.issuer`.
+        is `AuthorizationParams.issuer`. That is advertised, and clients refuse others then.
       binds_tokens: Whether tokens are bound to the key in ``dpop_jkt`` (RFC 9449), and
         their claims say so in ``cnf``.
       reads_client_documents: Whether `get_client` also takes URLs of client id metadata

@@ -60,6 +60,8 @@ def create_auth_routes(
     client_registration_options: ClientRegistrationOptions | None = None,
     revocation_options: RevocationOptions | None = None,
     identity_assertion_enabled: bool = False,
+    *,
+    dpop_enabled: bool = False,
 ) -> list[Route]:
     """Make the endpoints of an authorization server.
 
@@ -74,16 +76,22 @@ def create_auth_routes(
       client_registration_options: Whether clients may register themselves, and how.
       revocation_options: Whether they may revoke tokens.
       identity_assertion_enabled: Whether assertions of identity providers are exchanged.
+      dpop_enabled: Whether tokens are bound to keys that clients prove to have (RFC 9449).
 
     Raises:
-      ValueError: if the issuer is no https URL, and none of this machine.
+      ValueError: if the issuer is no https URL, and none of this machine; or if tokens shall be
+        bound, and the provider says that it does not (``binds_tokens``).
 
     """
     issuer_url = str(issuer_url)
     validate_issuer_url(issuer_url)
     registration = client_registration_options or ClientRegistrationOptions()
     revocation = revocation_options or RevocationOptions()
-    binds_tokens: bool = getattr(provider, "binds_tokens", False)
+    if dpop_enabled and not getattr(provider, "binds_tokens", False):
+        raise ValueError(
+            f"dpop_enabled: {type(provider).__name__} does not bind tokens: its binds_tokens is "
+            "not True"
+        )
     metadata = build_metadata(
         issuer_url,
         service_documentation_url,
@@ -91,15 +99,19 @@ def create_auth_routes(
         revocation,
         identity_assertion_enabled,
         sends_issuer=getattr(provider, "sends_issuer", False),
-        binds_tokens=binds_tokens,
+        binds_tokens=dpop_enabled,
         reads_client_documents=getattr(provider, "reads_client_documents", False),
     )
     audiences = {issuer_url, issuer_url.rstrip("/"), f"{issuer_url}/", metadata.token_endpoint}
     authenticator = ClientAuthenticator(provider, ClientAssertions(audiences, ClientKeys().of))
     authorization = AuthorizationEndpoint(
-        provider, issuer_url, registration.valid_scopes, registration.default_scopes
+        provider,
+        issuer_url,
+        registration.valid_scopes,
+        registration.default_scopes,
+        takes_keys=dpop_enabled,
     )
-    proofs = KeyProofs(metadata.token_endpoint) if binds_tokens else None
+    proofs = KeyProofs(metadata.token_endpoint) if dpop_enabled else None
     token = TokenEndpoint(provider, authenticator, identity_assertion_enabled, proofs)
     prefix = _prefix(issuer_url)
 
