@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from trio_mcp.errors import OAuthRegistrationError as OAuthRegistrationError
     from trio_mcp.errors import OAuthTokenError as OAuthTokenError
 
+    from ._client_document import (
+        create_client_metadata_document as create_client_metadata_document,
+    )
     from ._dpop_proof import DPoPKey as DPoPKey
     from ._identifiers import is_valid_client_metadata_url as is_valid_client_metadata_url
     from ._identifiers import issuers_match as issuers_match
@@ -32,6 +35,25 @@ if TYPE_CHECKING:
     from ._models import OAuthToken as OAuthToken
     from ._models import ProtectedResourceMetadata as ProtectedResourceMetadata
     from ._models import TokenEndpointAuthMethod as TokenEndpointAuthMethod
+    from ._pieces import (
+        build_oauth_authorization_server_metadata_discovery_urls as build_oauth_authorization_server_metadata_discovery_urls,  # noqa: E501
+    )
+    from ._pieces import (
+        build_protected_resource_metadata_discovery_urls as build_protected_resource_metadata_discovery_urls,  # noqa: E501
+    )
+    from ._pieces import create_client_registration_request as create_client_registration_request
+    from ._pieces import create_oauth_metadata_request as create_oauth_metadata_request
+    from ._pieces import extract_field_from_www_auth as extract_field_from_www_auth
+    from ._pieces import (
+        extract_resource_metadata_from_www_auth as extract_resource_metadata_from_www_auth,
+    )
+    from ._pieces import extract_scope_from_www_auth as extract_scope_from_www_auth
+    from ._pieces import handle_auth_metadata_response as handle_auth_metadata_response
+    from ._pieces import handle_protected_resource_response as handle_protected_resource_response
+    from ._pieces import handle_registration_response as handle_registration_response
+    from ._pieces import handle_token_response_scopes as handle_token_response_scopes
+    from ._pieces import validate_authorization_response_iss as validate_authorization_response_iss
+    from ._pieces import validate_metadata_issuer as validate_metadata_issuer
     from ._pkce import PKCEParameters as PKCEParameters
     from ._scopes import get_client_metadata_scopes as get_client_metadata_scopes
     from ._scopes import union_scopes as union_scopes
@@ -180,21 +202,35 @@ __all__ = [
     "VerifierUnavailable",
     "WorkloadIdentityOAuthProvider",
     "build_metadata",
+    "build_oauth_authorization_server_metadata_discovery_urls",
+    "build_protected_resource_metadata_discovery_urls",
     "build_resource_metadata_url",
     "construct_redirect_uri",
     "create_auth_routes",
     "create_client_info_from_metadata_url",
+    "create_client_metadata_document",
+    "create_client_registration_request",
+    "create_oauth_metadata_request",
     "create_protected_resource_routes",
     "credentials_match_issuer",
+    "extract_field_from_www_auth",
+    "extract_resource_metadata_from_www_auth",
+    "extract_scope_from_www_auth",
     "get_access_token",
     "get_client_metadata_scopes",
+    "handle_auth_metadata_response",
+    "handle_protected_resource_response",
+    "handle_registration_response",
+    "handle_token_response_scopes",
     "is_valid_client_metadata_url",
     "issuers_match",
     "principal_components",
     "should_use_client_metadata_url",
     "static_assertion_provider",
     "union_scopes",
+    "validate_authorization_response_iss",
     "validate_issuer_url",
+    "validate_metadata_issuer",
 ]
 
 if not TYPE_CHECKING:
@@ -202,12 +238,6 @@ if not TYPE_CHECKING:
         __name__,
         {
             "AUTHORIZATION_PATH": ".server._metadata",
-            "DEFAULT_GRANT_TYPES": "._models",
-            "ID_JAG_GRANT_PROFILE": "._models",
-            "JWT_BEARER_GRANT_TYPE": "._models",
-            "REGISTRATION_PATH": ".server._metadata",
-            "REVOCATION_PATH": ".server._metadata",
-            "TOKEN_PATH": ".server._metadata",
             "AccessToken": ".server._access",
             "AuthSettings": ".server._settings",
             "AuthorizationCallback": ".client._callbacks",
@@ -223,10 +253,12 @@ if not TYPE_CHECKING:
             "ClientMetadataDocuments": ".server._client_documents",
             "ClientRegistrationOptions": ".server._settings",
             "ConsoleCallback": ".client._console",
+            "DEFAULT_GRANT_TYPES": "._models",
             "DPoPKey": "._dpop_proof",
             "DPoPSettings": ".server._settings",
             "EnterpriseOAuthProvider": ".client._enterprise",
             "FileTokenStorage": ".client._file_storage",
+            "ID_JAG_GRANT_PROFILE": "._models",
             "IdentityAssertion": ".server._identity_assertions",
             "IdentityAssertionOAuthProvider": ".client._enterprise",
             "IdentityAssertionParams": ".server._provider",
@@ -238,6 +270,7 @@ if not TYPE_CHECKING:
             "InvalidJwt": "._jwt",
             "InvalidRedirectUriError": "._models",
             "InvalidScopeError": "._models",
+            "JWT_BEARER_GRANT_TYPE": "._models",
             "KeyringTokenStorage": ".client._keyring_storage",
             "LoopbackCallback": ".client._loopback",
             "OAuth": ".client._oauth",
@@ -256,12 +289,15 @@ if not TYPE_CHECKING:
             "PrivateKeyJWTOAuthProvider": ".client._programs",
             "ProtectedResourceMetadata": "._models",
             "ProviderTokenVerifier": ".server._provider",
+            "REGISTRATION_PATH": ".server._metadata",
+            "REVOCATION_PATH": ".server._metadata",
             "RefreshToken": ".server._provider",
             "RegistrationError": ".server._errors",
             "RegistrationErrorCode": ".server._errors",
             "RevocationOptions": ".server._settings",
             "SignedJWTParameters": ".client._programs",
             "StaticTokenVerifier": ".server._static_verifier",
+            "TOKEN_PATH": ".server._metadata",
             "TokenEndpointAuthMethod": "._models",
             "TokenError": ".server._errors",
             "TokenErrorCode": ".server._errors",
@@ -271,20 +307,34 @@ if not TYPE_CHECKING:
             "VerifierUnavailable": ".server._verifier",
             "WorkloadIdentityOAuthProvider": ".client._programs",
             "build_metadata": ".server._metadata",
+            "build_oauth_authorization_server_metadata_discovery_urls": "._pieces",
+            "build_protected_resource_metadata_discovery_urls": "._pieces",
             "build_resource_metadata_url": ".server._resource_metadata",
             "construct_redirect_uri": ".server._redirects",
             "create_auth_routes": ".server._routes",
             "create_client_info_from_metadata_url": "._steps_registration",
+            "create_client_metadata_document": "._client_document",
+            "create_client_registration_request": "._pieces",
+            "create_oauth_metadata_request": "._pieces",
             "create_protected_resource_routes": ".server._resource_metadata",
             "credentials_match_issuer": "._steps_registration",
+            "extract_field_from_www_auth": "._pieces",
+            "extract_resource_metadata_from_www_auth": "._pieces",
+            "extract_scope_from_www_auth": "._pieces",
             "get_access_token": ".server._principal",
             "get_client_metadata_scopes": "._scopes",
+            "handle_auth_metadata_response": "._pieces",
+            "handle_protected_resource_response": "._pieces",
+            "handle_registration_response": "._pieces",
+            "handle_token_response_scopes": "._pieces",
             "is_valid_client_metadata_url": "._identifiers",
             "issuers_match": "._identifiers",
             "principal_components": ".server._access",
             "should_use_client_metadata_url": "._steps_registration",
             "static_assertion_provider": ".client._programs",
             "union_scopes": "._scopes",
+            "validate_authorization_response_iss": "._pieces",
             "validate_issuer_url": ".server._routes",
+            "validate_metadata_issuer": "._pieces",
         },
     )

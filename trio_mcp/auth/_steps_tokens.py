@@ -192,11 +192,10 @@ def read_token(json: JsonObject, config: FlowConfig, endpoint: TokenEndpoint) ->
 
     """
     who = f"{endpoint.what} {endpoint.url!r:.200}"
-    found = {key: value for key, value in json.items() if key not in {EXPIRES_AT, ISSUER}}
-    found.pop(KEY_THUMBPRINT, None)
-    found["expires_in"] = _seconds(found.get("expires_in"))
+    ours = {EXPIRES_AT, ISSUER, KEY_THUMBPRINT}
+    found = {key: value for key, value in json.items() if key not in ours}
     try:
-        token = OAuthToken.from_json(found)
+        token = OAuthToken.from_json(with_readable_lifetime(found))
     except ValueError as exc:
         raise OAuthTokenError(f"No token was given, {who} answered: {exc}") from None
     if _HEADER_SAFE.fullmatch(token.access_token) is None:
@@ -209,8 +208,12 @@ def read_token(json: JsonObject, config: FlowConfig, endpoint: TokenEndpoint) ->
     return token
 
 
+def with_readable_lifetime(json: JsonObject) -> JsonObject:
+    """Spell ``expires_in`` as a number; some servers write a string, and a token is a token."""
+    return {**json, "expires_in": _seconds(json.get("expires_in"))}
+
+
 def _seconds(value: Any) -> int | None:
-    """Read ``expires_in``: some servers write digits as a string, and a token is still a token."""
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
         value = int(value.strip()[:12])
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):

@@ -113,6 +113,12 @@ def test_redirect_is_to_https_or_this_machine(world, uris, message):
     assert world.queries == []
 
 
+def test_server_where_nobody_can_log_in_is_told(world):
+    world.publish(authorization_endpoint=None)
+    with pytest.raises(OAuthFlowError, match="has no authorization_endpoint"):
+        world.challenge()
+
+
 # PKCE
 
 

@@ -265,3 +265,23 @@ def test_token_that_was_just_issued_and_is_not_taken_is_the_end(world, answer):
     assert len(world.forms()) == len(world.queries) == 1
     # The next request begins anew, and does not fail for what was.
     assert world.call(lambda headers: answer(200 if headers else 401)).status == 200
+
+
+def test_refresh_token_that_is_refused_for_a_token_that_lasts_begins_the_whole_flow(
+    served, answer
+):
+    served.accepted.append("access-2")
+    served.routes[TOKEN] = [answer(400, {"error": "invalid_grant"}), served.give_token]
+    assert served.serve().status == 200
+    assert [form["grant_type"] for form in served.forms()] == [
+        "refresh_token",
+        "authorization_code",
+    ]
+
+
+def test_refresh_token_of_a_registration_that_is_stale_is_not_sent(served):
+    served.metadata["redirect_uris"] = ["http://127.0.0.1:9/callback"]
+    served.now += 4000
+    assert served.serve().status == 200
+    assert [form["grant_type"] for form in served.forms()] == ["authorization_code"]
+    assert served.queries[0]["client_id"] == "client-2"
