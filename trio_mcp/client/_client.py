@@ -99,6 +99,8 @@ class Client(LivingClient):
           is not answered within as many ends the connection.
       restart: How to start a server again that died; None to leave it dead. The server has to
           be one that can be opened more than once, as a command can.
+      auth: For a URL: what signs the requests: `OAuth`, `BearerAuth`, another `Authorizer`, or
+          over HTTP what an ``httpx.AsyncClient`` takes.
 
     Cancellation:
       Entering may be cancelled at any time. A stdio server that does not go by itself makes

@@ -88,6 +88,7 @@ class LivingClient:
     cache: CacheConfig | None = attrs.field(factory=CacheConfig)
     ping_interval: float | None = attrs.field(default=None, kw_only=True)
     restart: RestartPolicy | None = attrs.field(default=None, kw_only=True)
+    auth: Any = attrs.field(default=None, kw_only=True)
     _session: ClientSession | None = attrs.field(default=None, init=False)
     _block: GuardedBlock[ClientSession] | None = attrs.field(default=None, init=False)
     _verdict: str | None = attrs.field(default=None, init=False)
@@ -105,7 +106,7 @@ class LivingClient:
 
     def _check(self) -> None:
         # It refuses what leads nowhere.
-        road_to(self.server)
+        road_to(self.server, auth=self.auth)
         check_flag("raise_exceptions", self.raise_exceptions)
         check_word("mode", self.mode, _MODES)
         check_whole("input_required_max_rounds", self.input_required_max_rounds, least=0)
@@ -170,9 +171,9 @@ class LivingClient:
 
     def _roads(self) -> Iterator[OpenLink]:
         """Give the ways to the server, one after the other while there is no connection."""
-        older_road = older_road_to(self.server)
+        older_road = older_road_to(self.server, self.auth)
         if older_road is None or not self._older_road_works:
-            yield road_to(self.server, raise_exceptions=self.raise_exceptions)
+            yield road_to(self.server, raise_exceptions=self.raise_exceptions, auth=self.auth)
         if older_road is not None:
             # Streamable HTTP, backward compatibility: what is tried at last.
             self._older_road_works = True

@@ -68,6 +68,7 @@ class ClientOptions(TypedDict, total=False):
     cache: CacheConfig | None
     ping_interval: float | None
     restart: RestartPolicy | None
+    auth: Any
 
 
 async def connect(

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 
 def road_to(
-    server: Any, *, raise_exceptions: bool = False, errlog: TextIO | None = None
+    server: Any,
+    *,
+    raise_exceptions: bool = False,
+    errlog: TextIO | None = None,
+    auth: Any = None,
 ) -> OpenLink:
     """Find the way to a server.
 
@@ -35,18 +39,24 @@ def road_to(
       raise_exceptions: For a server of this process: let defects of its handlers leave as
           they are.
       errlog: Where a command's stderr goes.
+      auth: For a URL: what signs the requests.
 
     Raises:
       TypeError: if it is none of these.
       ValueError: if it is a string, and no URL of a server.
 
     """
+    if auth is not None and not isinstance(server, str):
+        raise TypeError(
+            "auth is for a URL. Server parameters have an auth of their own, a transport takes it "
+            f"itself, and others need none; got {server!r:.80}"
+        )
     if isinstance(server, Service):
         return lambda serving: _open_service(server, serving, raise_exceptions=raise_exceptions)
     if isinstance(server, Channel):
         return channel_opener(server, None)
     if isinstance(server, str):
-        return _url_opener(server)
+        return _url_opener(server, auth)
     if hasattr(server, "command"):
         from trio_mcp.transports import StdioServerParameters  # noqa: PLC0415 - by kind of server
 
@@ -78,10 +88,14 @@ def channel_opener(read: Channel, write: Channel | None) -> OpenLink:
     return lambda serving: open_peer(channel, serving)
 
 
-def older_road_to(server: Any) -> OpenLink | None:
+def older_road_to(server: Any, auth: Any = None) -> OpenLink | None:
     """Find the way to a server at a URL that turns out not to speak Streamable HTTP."""
     is_http = isinstance(server, str) and server[:4].lower() == "http"
-    return _sse_opener(server, {}) if is_http else None
+    return _sse_opener(server, _options(auth)) if is_http else None
+
+
+def _options(auth: Any) -> dict[str, Any]:
+    return {} if auth is None else {"auth": auth}
 
 
 def _parameters_opener(server: Any) -> OpenLink | None:
@@ -109,15 +123,19 @@ def _sse_opener(url: str, options: dict[str, Any]) -> OpenLink:
     return open_url
 
 
-def _url_opener(url: str) -> OpenLink:
+def _url_opener(url: str, auth: Any) -> OpenLink:
     from trio_mcp.transports._urls import split_url  # noqa: PLC0415 - by kind of server
+    from trio_mcp.transports.http._authorizing import check_auth  # noqa: PLC0415 - as above
 
     parts = split_url(
         url,
         ("http", "https", "ws", "wss"),
         "Client expects the URL of a server, http://host/…, https://…, ws://… or wss://…",
     )
-    return (_websocket_opener if parts.scheme in {"ws", "wss"} else _http_opener)(url, {})
+    is_websocket = parts.scheme in {"ws", "wss"}
+    if auth is not None:
+        check_auth(auth, only_ours=is_websocket)
+    return (_websocket_opener if is_websocket else _http_opener)(url, _options(auth))
 
 
 def _http_opener(url: str, options: dict[str, Any]) -> OpenLink:

@@ -29,6 +29,7 @@ class SignedRequest:
       method: Of HTTP.
       url: Where it goes; another one, within the origin, once the server has sent it there.
       content: Its body.
+      headers: Of the protocol, as they are sent; those of the user are not among them.
       http_client: What sends it, if that is the user's: an ``httpx.AsyncClient``, or what looks
           like one.
       may_ask: Whether a person may be asked for it. Not for what is done on leaving.
@@ -39,8 +40,9 @@ class SignedRequest:
 
     method: str
     url: str
-    content: bytes | None = None
-    http_client: Any = None
+    content: bytes | None = attrs.field(default=None, repr=False)
+    headers: Mapping[str, str | bytes] = attrs.field(factory=dict[str, "str | bytes"], repr=False)
+    http_client: Any = attrs.field(default=None, repr=False)
     may_ask: bool = True
     attempts: int = 0
     notes: dict[str, Any] = attrs.Factory(dict[str, Any])
@@ -128,8 +130,12 @@ class Authorizing:
             return await self._authorizer.answered(self.request, self._sent, status, headers)
 
 
-def check_auth(auth: Any) -> None:
-    """Check what is to sign requests over HTTP.
+def check_auth(auth: Any, *, only_ours: bool = False) -> None:
+    """Check what is to sign requests.
+
+    Args:
+      auth: An `Authorizer`, or what an HTTP client takes for its ``auth``.
+      only_ours: Whether no HTTP client will see it.
 
     Raises:
       TypeError: if it cannot: a word, say.
@@ -142,3 +148,8 @@ def check_auth(auth: Any) -> None:
         )
     if isinstance(auth, type):
         raise TypeError(f"auth: expected {auth.__name__}(…), got the class itself")
+    if only_ours and auth is not None and not isinstance(auth, Authorizer):
+        raise TypeError(
+            "auth: a WebSocket is opened without httpx, so it takes OAuth(…), BearerAuth(token) "
+            f"or another Authorizer, got {type(auth).__name__}"
+        )

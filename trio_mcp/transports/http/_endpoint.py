@@ -96,7 +96,7 @@ class Endpoint:
         http_client = None if self._is_own else self._client
         # On leaving there is no time for a person to answer.
         may_ask = may_ask and method != "DELETE"
-        request = SignedRequest(method, self.url, content, http_client, may_ask)
+        request = SignedRequest(method, self.url, content, headers, http_client, may_ask)
         authorizing = Authorizing(self._auth, request, pause)
         while True:
             response = await self._follow(method, headers, content, authorizing)

@@ -14,7 +14,12 @@ from trio_websocket import wrap_client_stream
 from trio_mcp._checks import check_kind, check_mapping, check_number, check_text, check_whole
 from trio_mcp._rpc._block import guarded_block
 from trio_mcp.errors import ConnectionLost
-from trio_mcp.transports.http._authorizing import Authorizer, Authorizing, SignedRequest
+from trio_mcp.transports.http._authorizing import (
+    Authorizer,
+    Authorizing,
+    SignedRequest,
+    check_auth,
+)
 
 from ._answer import why_refused
 from ._channel import open_websocket_channel
@@ -118,8 +123,7 @@ async def websocket_client(
     check_text("url", url)
     address = read_url(url)
     _read_headers(headers)
-    if auth is not None:
-        check_kind("auth", auth, Authorizer)
+    check_auth(auth, only_ours=True)
     if ssl_context is not None:
         check_kind("ssl_context", ssl_context, ssl.SSLContext)
         if not address.is_secure:
