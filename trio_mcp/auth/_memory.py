@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 ID_TOKEN_TYPE: Final = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105
 
 EXPIRY_MARGIN: Final = 10.0
-"""Seconds before its end at which a token counts as expired: it still has to travel."""
+"""Seconds before its end at which a token counts as expired: it still has to travel.
+
+Of a token that lasts less than 100 seconds it is the last tenth.
+"""
 
 
 @attrs.frozen
@@ -191,7 +194,11 @@ class Memory:
         self.tokens_unsaved = False
 
     def has_expired(self, now: float) -> bool:
-        return self.expires_at is not None and now >= self.expires_at - EXPIRY_MARGIN
+        if self.tokens is None or self.expires_at is None:
+            return False
+        lasts = self.tokens.expires_in
+        margin = EXPIRY_MARGIN if lasts is None else min(EXPIRY_MARGIN, lasts / 10)
+        return now >= self.expires_at - margin
 
 
 @attrs.define(eq=False)

@@ -34,10 +34,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from trio_mcp.errors import OAuthFlowError
+from trio_mcp.transports.http._http_errors import shown
 
 from ._challenges import oauth_params, parse_challenges
 from ._dpop_proof import USE_DPOP_NONCE
-from ._identifiers import is_same_origin, origin_of
+from ._identifiers import is_same_origin, issuers_match, origin_of
 from ._memory import CodeGrant, StepUps
 from ._scopes import OFFLINE_ACCESS, choose_scope, split_scopes, union_scopes
 from ._steps_answers import told
@@ -72,7 +73,7 @@ def needs_preparing(memory: Memory, config: FlowConfig) -> bool:
 def _can_renew(memory: Memory, config: FlowConfig) -> bool:
     if memory.tokens is None or not memory.has_expired(config.now()):
         return False
-    if memory.issuer is None or memory.token_issuer != memory.issuer:
+    if memory.issuer is None or not issuers_match(memory.token_issuer or "", memory.issuer):
         return False  # in a fresh process: the server's challenge leads to it
     return not isinstance(config.grant, CodeGrant) or can_refresh(memory, config)
 
@@ -98,10 +99,12 @@ def prepare(memory: Memory, config: FlowConfig) -> Flow[None]:
 
 def sign(memory: Memory, config: FlowConfig, attempt: Attempt) -> dict[str, str]:
     """Give the headers for one sending; none without a token, and none for another origin."""
-    tokens = attempt.token = None
-    if is_same_origin(attempt.url, config.server_url) and not memory.has_expired(config.now()):
-        tokens = memory.tokens
-    if tokens is None:
+    tokens, attempt.token = memory.tokens, None
+    if tokens is None or not is_same_origin(attempt.url, config.server_url):
+        return {}
+    # What was got for this very request is tried, however short it is said to last.
+    is_for_this = attempt.refreshed or attempt.logins or attempt.step_ups
+    if not is_for_this and memory.has_expired(config.now()):
         return {}
     attempt.token = tokens.access_token
     headers = {"Authorization": f"{tokens.token_type} {tokens.access_token}"}
@@ -175,11 +178,11 @@ def _send_with_nonce(attempt: Attempt, answer: HttpAnswer) -> bool:
     attempt.nonces += 1
     if answer.headers.get("DPoP-Nonce") is None:
         raise OAuthFlowError(
-            f"The server {attempt.url!r:.200} asks for a nonce of DPoP, and gives none"
+            f"The server {shown(attempt.url)!r:.200} asks for a nonce of DPoP, and gives none"
         )
     if attempt.nonces > MAX_NONCES:
         raise OAuthFlowError(
-            f"The server {attempt.url!r:.200} asks for another nonce of DPoP each time"
+            f"The server {shown(attempt.url)!r:.200} asks for another nonce of DPoP each time"
         )
     return True
 
@@ -204,7 +207,7 @@ def _refuse(
     memory.drop_tokens()
     why = told(challenge.get("error"), challenge.get("error_description"), [attempt.token])
     raise OAuthFlowError(
-        f"The server {config.server_url!r:.200} does not take the token that "
+        f"The server {shown(config.server_url)!r:.200} does not take the token that "
         f"{memory.issuer!r:.200} has just issued for it{why}"
     )
 
@@ -263,8 +266,9 @@ def _check_limit(memory: Memory, config: FlowConfig, attempt: Attempt, needed: s
     )
     if is_final or attempt.step_ups >= MAX_STEP_UPS:
         raise OAuthFlowError(
-            f"The server {config.server_url!r:.200} wants the scopes {needed or ''!r:.200} for "
-            f"{operation[1]!r:.100}, which did not suffice although they were asked for"
+            f"The server {shown(config.server_url)!r:.200} wants the scopes "
+            f"{needed or ''!r:.200} for {operation[1]!r:.100}, which did not suffice although "
+            "they were asked for"
         )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from trio_mcp._codec._json import JsonError, loads
 from trio_mcp.errors import OAuthFlowError
+from trio_mcp.transports.http._http_errors import shown
 from trio_mcp.types._base import is_object
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def oauth_error(answer: HttpAnswer) -> tuple[str | None, str | None]:
     )
 
 
-def shown(text: str, secrets: Iterable[str | None] = ()) -> str:
+def words_of(text: str, secrets: Iterable[str | None] = ()) -> str:
     """Quote a peer's words: at most 200 characters, none unprintable, no secret that we sent."""
     for secret in secrets:
         if secret is not None and len(secret) >= _SHORTEST_SECRET:
@@ -65,15 +66,15 @@ def shown(text: str, secrets: Iterable[str | None] = ()) -> str:
 def told(error: str | None, description: str | None, secrets: Iterable[str | None] = ()) -> str:
     """Give what a server said was wrong, to be put behind a sentence; "" if it said nothing."""
     held = list(secrets)
-    parts = [shown(error, held)] if error else []
+    parts = [words_of(error, held)] if error else []
     if description:
-        parts.append(f"({shown(description, held)})")
+        parts.append(f"({words_of(description, held)})")
     return f": {' '.join(parts)}" if parts else ""
 
 
 def answered(step: HttpStep, answer: HttpAnswer) -> str:
     """Say who answered what: ``the token endpoint 'https://…' answered 503``."""
-    return f"{step.what} {step.url!r:.200} answered {answer.status}"
+    return f"{step.what} {shown(step.url)!r:.200} answered {answer.status}"
 
 
 def failure(step: HttpStep, answer: HttpAnswer) -> OAuthFlowError:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from trio_mcp.errors import OAuthFlowError
+from trio_mcp.transports.http._http_errors import shown
 from trio_mcp.types import LATEST_PROTOCOL_VERSION, is_version_at_least
 
 from ._identifiers import (
@@ -77,10 +78,10 @@ def _remember(
     resource: str | None,
 ) -> None:
     # At once, and after all checks: whoever is cancelled midway leaves no half of it.
-    if memory.issuer not in {None, issuer}:
+    if memory.issuer is not None and not issuers_match(memory.issuer, issuer):
         memory.asked = None
         memory.step_ups.clear()
-    if memory.token_issuer not in {None, issuer}:
+    if memory.token_issuer is not None and not issuers_match(memory.token_issuer, issuer):
         memory.drop_tokens()
     memory.prm, memory.issuer, memory.asm, memory.resource = prm, issuer, asm, resource
 
@@ -109,9 +110,9 @@ def _first_document(
             try:
                 return _read(cls, answer), step.url
             except ValueError as exc:
-                tried.append(f"{step.url!r:.200}: no such document, {exc}")
+                tried.append(f"{shown(step.url)!r:.200}: no such document, {exc}")
                 continue
-        tried.append(f"{step.url!r:.200}: {answer.status}")
+        tried.append(f"{shown(step.url)!r:.200}: {answer.status}")
         if is_passing(answer.status) and busy is None:
             busy = failure(step, answer)
         if answer.status >= 500:
@@ -155,7 +156,7 @@ def _check_resource(prm: ProtectedResourceMetadata, config: FlowConfig) -> Flow[
     if not is_parent_resource(prm.resource, canonical_resource(config.server_url)):
         raise OAuthFlowError(
             f"The metadata of the server is that of the resource {prm.resource!r:.200}, "
-            f"expected {canonical_resource(config.server_url)!r:.200} or a parent of it"
+            f"expected {shown(canonical_resource(config.server_url))!r:.200} or a parent of it"
         )
 
 

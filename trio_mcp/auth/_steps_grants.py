@@ -8,6 +8,7 @@ import secrets
 from typing import TYPE_CHECKING, Final, assert_never
 
 from trio_mcp.errors import OAuthFlowError, OAuthTokenError
+from trio_mcp.transports.http._http_errors import shown
 
 from ._identifiers import (
     add_query,
@@ -27,7 +28,7 @@ from ._models import JWT_BEARER_GRANT_TYPE, TOKEN_EXCHANGE_GRANT_TYPE, Authoriza
 from ._pkce import PKCEParameters
 from ._scopes import OFFLINE_ACCESS, split_scopes, with_offline_access
 from ._step_types import AssertionStep, AuthorizationRefused, AuthorizeStep
-from ._steps_answers import shown, told
+from ._steps_answers import told, words_of
 from ._steps_registration import client_for
 from ._steps_tokens import (
     TokenEndpoint,
@@ -77,8 +78,8 @@ def _check_dpop(memory: Memory, config: FlowConfig) -> None:
     if config.dpop is None:
         if memory.prm is not None and memory.prm.dpop_bound_access_tokens_required:
             raise OAuthFlowError(
-                f"The server {config.server_url!r:.200} takes only tokens that are bound to a key "
-                "(DPoP), which has to be asked for"
+                f"The server {shown(config.server_url)!r:.200} takes only tokens that are bound "
+                "to a key (DPoP), which has to be asked for"
             )
         return
     known = memory.asm and memory.asm.dpop_signing_alg_values_supported
@@ -249,7 +250,7 @@ def check_answering_issuer(iss: str | None, issuer: str, asm: OAuthMetadata | No
     # A server without metadata has said of itself no string that could be compared.
     if iss != issuer and not (asm is None and issuers_match(iss, issuer)):
         raise OAuthFlowError(
-            f"The answer comes from the issuer {shown(iss)!r}, expected {issuer!r:.200}"
+            f"The answer comes from the issuer {words_of(iss)!r}, expected {issuer!r:.200}"
         )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trio_mcp._codec._json import dumps
 from trio_mcp.errors import OAuthFlowError, OAuthRegistrationError
+from trio_mcp.transports.http._http_errors import shown
 
 from ._identifiers import check_https, is_loopback_url, is_same_origin, issuers_match
 from ._models import OAuthClientInformationFull
@@ -232,7 +233,7 @@ def parse_registration(step: HttpStep, answer: HttpAnswer) -> OAuthClientInforma
         return OAuthClientInformationFull.from_json(found)
     except ValueError as exc:
         raise OAuthRegistrationError(
-            f"The client was not registered, {step.what} {step.url!r:.200} answered no "
+            f"The client was not registered, {step.what} {shown(step.url)!r:.200} answered no "
             f"registration: {exc}"
         ) from None
 

@@ -10,13 +10,14 @@ from urllib.parse import urlencode
 import attrs
 
 from trio_mcp.errors import OAuthTokenError
+from trio_mcp.transports.http._http_errors import shown
 
 from ._dpop_proof import USE_DPOP_NONCE
 from ._identifiers import check_https, is_same_origin, issuers_match, origin_of
 from ._memory import Refusal
 from ._models import OAuthToken
 from ._step_types import HttpStep, LoadStep, SaveClientStep, SaveTokensStep
-from ._steps_answers import answered, is_passing, oauth_error, read_object, shown, told
+from ._steps_answers import answered, is_passing, oauth_error, read_object, told, words_of
 from ._steps_client_auth import authenticate
 from ._steps_registration import known_client
 
@@ -169,7 +170,7 @@ def _read(step: HttpStep, answer: HttpAnswer, secrets: list[str | None]) -> Json
     if answer.status not in {200, 201}:
         error, description = oauth_error(answer)
         return Refusal(
-            shown(error, secrets) if error else None,
+            words_of(error, secrets) if error else None,
             f"No token was given, {answered(step, answer)}{told(error, description, secrets)}",
             is_passing(answer.status),
         )
@@ -177,7 +178,7 @@ def _read(step: HttpStep, answer: HttpAnswer, secrets: list[str | None]) -> Json
         return read_object(answer)
     except ValueError as exc:
         raise OAuthTokenError(
-            f"No token was given, {step.what} {step.url!r:.200} answered {exc}"
+            f"No token was given, {step.what} {shown(step.url)!r:.200} answered {exc}"
         ) from None
 
 
@@ -191,7 +192,7 @@ def read_token(json: JsonObject, config: FlowConfig, endpoint: TokenEndpoint) ->
       OAuthTokenError: if there is none, or none that can be used.
 
     """
-    who = f"{endpoint.what} {endpoint.url!r:.200}"
+    who = f"{endpoint.what} {shown(endpoint.url)!r:.200}"
     ours = {EXPIRES_AT, ISSUER, KEY_THUMBPRINT}
     found = {key: value for key, value in json.items() if key not in ours}
     try:
@@ -243,7 +244,7 @@ def adopt(
     """
     extra: dict[str, Any] = {**token.extra, ISSUER: memory.issuer}
     expires_at = None
-    if token.expires_in is not None:
+    if token.expires_in:
         expires_at = extra[EXPIRES_AT] = int(asked_at) + token.expires_in
     if config.dpop is not None:
         extra[KEY_THUMBPRINT] = config.dpop.thumbprint
@@ -296,7 +297,7 @@ def _adopt_stored(
         return  # of an earlier key, or of none: it cannot be used any more
     stamp = tokens.extra.get(ISSUER)
     issuer = stamp if isinstance(stamp, str) else client.issuer if client is not None else None
-    if memory.issuer is not None and issuer != memory.issuer:
+    if memory.issuer is not None and not issuers_match(issuer or "", memory.issuer):
         return
     if config.issuer is not None and not issuers_match(issuer or config.issuer, config.issuer):
         return
@@ -314,7 +315,7 @@ def can_refresh(memory: Memory, config: FlowConfig) -> bool:
     if tokens is None or tokens.refresh_token is None or memory.issuer is None:
         return False
     known = memory.token_issuer or config.issuer
-    return known is not None and known == memory.issuer
+    return known is not None and issuers_match(known, memory.issuer)
 
 
 def refresh(memory: Memory, config: FlowConfig) -> Flow[bool]:

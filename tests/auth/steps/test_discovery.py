@@ -273,7 +273,7 @@ def test_issuer_is_an_https_url(world, answer, issuer):
     assert world.requested == [f"{PRM}/mcp"]
 
 
-@pytest.mark.req("R-500", "R-518", "R-520")
+@pytest.mark.req("R-500", "R-517", "R-518", "R-520")
 @pytest.mark.parametrize(
     "endpoint", ["authorization_endpoint", "token_endpoint", "registration_endpoint"]
 )
@@ -452,3 +452,22 @@ def test_issuer_of_an_older_server_may_be_known(world):
     )
     assert world.challenge()
     assert world.queries[0]["client_id"] == "mine"
+
+
+@pytest.mark.parametrize(
+    "serve",
+    [
+        lambda answer: answer(200, prm_document(resource="https://h.example/mcp")),
+        lambda answer: answer(200, prm_document(resource="https://other.example/mcp")),
+        lambda answer: answer(503),
+    ],
+)
+@pytest.mark.parametrize("status", [401, 403])
+def test_password_and_key_of_a_url_are_not_shown(world, answer, status, serve):
+    world.server_url = "https://me:s3cret@h.example/mcp?key=s3cret"
+    world.routes[f"{PRM}/mcp?key=s3cret"] = serve(answer)
+    header = 'Bearer error="insufficient_scope", scope="a"'
+    with pytest.raises(OAuthFlowError) as caught:
+        world.call(lambda headers: answer(status, WWW_Authenticate=header))
+    assert "s3cret" not in str(caught.value)
+    assert "@" not in world.requested[0]

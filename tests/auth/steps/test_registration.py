@@ -283,6 +283,19 @@ def test_other_server_gets_neither_client_nor_tokens_of_the_first(world, answer)
     assert world.registrations == []
 
 
+def test_slash_at_the_root_makes_no_other_server(world):
+    assert world.challenge()
+    world.publish("https://as.example/", token_endpoint="https://as.example/token")
+    world.routes["https://as.example/.well-known/oauth-authorization-server"] = world.routes.pop(
+        "https://as.example//.well-known/oauth-authorization-server"
+    )
+    world.steps.clear()
+    assert world.challenge(attempt=world.attempt(token="access-1"))
+    assert world.queries == []
+    [form] = world.forms("https://as.example/token")
+    assert form["refresh_token"] == "refresh-1"
+
+
 @pytest.mark.req("R-449", "R-493", "R-494")
 def test_other_server_gets_nothing_out_of_the_store(world):
     assert world.challenge()

@@ -105,7 +105,8 @@ def test_time_that_a_token_lasts_is_read_from_what_servers_write(
     assert world.challenge()
     tokens = world.memory.tokens
     assert tokens.expires_in == read
-    assert world.memory.expires_at == (None if read is None else 1_000_000 + read)
+    # None at all is no time that anybody could mean.
+    assert world.memory.expires_at == (1_000_000 + read if read else None)
     assert tokens.extra.get("expires_at") == world.memory.expires_at
 
 
@@ -235,6 +236,28 @@ def test_token_in_the_store_is_used(world, answer, expires_at):
     seen = []
     world.call(lambda headers: seen.append(headers) or answer(200))
     assert seen == [{"Authorization": "Bearer kept"}]
+
+
+@pytest.mark.parametrize("lasts", [1, 5, 60])
+def test_token_that_lasts_shortly_is_used(world, answer, lasts):
+    world.token_extra = {"expires_in": lasts}
+    assert world.call(lambda headers: answer(200 if headers else 401)).status == 200
+    assert world.call(lambda headers: answer(200 if headers else 401)).status == 200
+    assert len(world.forms()) == 1
+    world.now += lasts
+    assert world.call(lambda headers: answer(200 if headers else 401)).status == 200
+    assert len(world.forms()) == 2
+
+
+def test_token_that_has_expired_on_its_way_is_tried(world, answer):
+    def slow(step):
+        found = world.give_token(step)
+        world.now += 100
+        return found
+
+    world.token_extra = {"expires_in": 60}
+    world.routes[TOKEN] = slow
+    assert world.call(lambda headers: answer(200 if headers else 401)).status == 200
 
 
 @pytest.mark.parametrize("expires_at", [5, 1_000_010])
