@@ -20,7 +20,7 @@ import trio
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes, Settings
 from hypercorn.config import Config
-from hypercorn.events import Closed
+from hypercorn.events import Closed, RawData
 from hypercorn.protocol.events import Body, EndBody, Request, Response, StreamClosed
 from hypercorn.protocol.h2 import H2Protocol
 from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
@@ -33,6 +33,7 @@ from ._http1 import ServerConnection
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from hypercorn.events import Event
     from hypercorn.protocol.events import Event as StreamEvent
     from hypercorn.typing import H11SendableEvent
 
@@ -46,6 +47,10 @@ MAX_REQUESTS: Final = 1_000_000_000
 """Requests that one connection may carry. Clients that are told to leave after a thousand, as
 is hypercorn's habit, lose the request that they were just sending."""
 
+
+FRAMES_AT_ONCE: Final = 4 * 1024
+"""Bytes of HTTP/2 that are taken without letting other tasks run. A record of TLS can hold two
+thousand frames without content, each of which takes some 70 µs."""
 
 _UNFINISHED: Final = frozenset({h11.SEND_BODY, h11.ERROR})
 
@@ -247,6 +252,17 @@ class Http2(H2Protocol):
                 SettingCodes.MAX_HEADER_LIST_SIZE: self.config.h2_max_header_list_size,
             },
         )
+
+    async def handle(self, event: Event) -> None:
+        """Take what has come from the client, or that nothing comes any more."""
+        if not isinstance(event, RawData):
+            await super().handle(event)
+            return
+        data = event.data
+        for start in range(0, len(data), FRAMES_AT_ONCE):
+            if start:
+                await trio.lowlevel.checkpoint()
+            await super().handle(RawData(data[start : start + FRAMES_AT_ONCE]))
 
     async def _handle_events(self, events: list[h2.events.Event]) -> None:
         for event in events:
