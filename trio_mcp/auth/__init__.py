@@ -100,6 +100,8 @@ if TYPE_CHECKING:
     from .server._identity_assertions import IdentityAssertionVerifier as IdentityAssertionVerifier
     from .server._identity_assertions import IdentityProvider as IdentityProvider
     from .server._in_memory_provider import InMemoryOAuthProvider as InMemoryOAuthProvider
+    from .server._introspection import IntrospectionTokenVerifier as IntrospectionTokenVerifier
+    from .server._jwt_verifier import JWTVerifier as JWTVerifier
     from .server._metadata import AUTHORIZATION_PATH as AUTHORIZATION_PATH
     from .server._metadata import REGISTRATION_PATH as REGISTRATION_PATH
     from .server._metadata import REVOCATION_PATH as REVOCATION_PATH
@@ -108,7 +110,6 @@ if TYPE_CHECKING:
     from .server._principal import get_access_token as get_access_token
     from .server._provider import AuthorizationCode as AuthorizationCode
     from .server._provider import AuthorizationParams as AuthorizationParams
-    from .server._provider import BringsRoutes as BringsRoutes
     from .server._provider import IdentityAssertionParams as IdentityAssertionParams
     from .server._provider import (
         OAuthAuthorizationServerProvider as OAuthAuthorizationServerProvider,
@@ -149,7 +150,6 @@ __all__ = [
     "AuthorizationRefused",
     "AuthorizeError",
     "BearerAuth",
-    "BringsRoutes",
     "ClientCredentialsOAuthProvider",
     "ClientMetadataDocuments",
     "ClientRegistrationOptions",
@@ -166,9 +166,11 @@ __all__ = [
     "InMemoryOAuthProvider",
     "InMemoryTokenStorage",
     "InsufficientScopeError",
+    "IntrospectionTokenVerifier",
     "InvalidJwt",
     "InvalidRedirectUriError",
     "InvalidScopeError",
+    "JWTVerifier",
     "KeyringTokenStorage",
     "LoopbackCallback",
     "OAuth",
@@ -238,6 +240,12 @@ if not TYPE_CHECKING:
         __name__,
         {
             "AUTHORIZATION_PATH": ".server._metadata",
+            "DEFAULT_GRANT_TYPES": "._models",
+            "ID_JAG_GRANT_PROFILE": "._models",
+            "JWT_BEARER_GRANT_TYPE": "._models",
+            "REGISTRATION_PATH": ".server._metadata",
+            "REVOCATION_PATH": ".server._metadata",
+            "TOKEN_PATH": ".server._metadata",
             "AccessToken": ".server._access",
             "AuthSettings": ".server._settings",
             "AuthorizationCallback": ".client._callbacks",
@@ -248,17 +256,14 @@ if not TYPE_CHECKING:
             "AuthorizationRefused": "._step_types",
             "AuthorizeError": ".server._errors",
             "BearerAuth": ".client._bearer",
-            "BringsRoutes": ".server._provider",
             "ClientCredentialsOAuthProvider": ".client._programs",
             "ClientMetadataDocuments": ".server._client_documents",
             "ClientRegistrationOptions": ".server._settings",
             "ConsoleCallback": ".client._console",
-            "DEFAULT_GRANT_TYPES": "._models",
             "DPoPKey": "._dpop_proof",
             "DPoPSettings": ".server._settings",
             "EnterpriseOAuthProvider": ".client._enterprise",
             "FileTokenStorage": ".client._file_storage",
-            "ID_JAG_GRANT_PROFILE": "._models",
             "IdentityAssertion": ".server._identity_assertions",
             "IdentityAssertionOAuthProvider": ".client._enterprise",
             "IdentityAssertionParams": ".server._provider",
@@ -267,10 +272,11 @@ if not TYPE_CHECKING:
             "InMemoryOAuthProvider": ".server._in_memory_provider",
             "InMemoryTokenStorage": ".client._storage",
             "InsufficientScopeError": "trio_mcp.errors",
+            "IntrospectionTokenVerifier": ".server._introspection",
             "InvalidJwt": "._jwt",
             "InvalidRedirectUriError": "._models",
             "InvalidScopeError": "._models",
-            "JWT_BEARER_GRANT_TYPE": "._models",
+            "JWTVerifier": ".server._jwt_verifier",
             "KeyringTokenStorage": ".client._keyring_storage",
             "LoopbackCallback": ".client._loopback",
             "OAuth": ".client._oauth",
@@ -289,15 +295,12 @@ if not TYPE_CHECKING:
             "PrivateKeyJWTOAuthProvider": ".client._programs",
             "ProtectedResourceMetadata": "._models",
             "ProviderTokenVerifier": ".server._provider",
-            "REGISTRATION_PATH": ".server._metadata",
-            "REVOCATION_PATH": ".server._metadata",
             "RefreshToken": ".server._provider",
             "RegistrationError": ".server._errors",
             "RegistrationErrorCode": ".server._errors",
             "RevocationOptions": ".server._settings",
             "SignedJWTParameters": ".client._programs",
             "StaticTokenVerifier": ".server._static_verifier",
-            "TOKEN_PATH": ".server._metadata",
             "TokenEndpointAuthMethod": "._models",
             "TokenError": ".server._errors",
             "TokenErrorCode": ".server._errors",
