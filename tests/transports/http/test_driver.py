@@ -269,7 +269,7 @@ async def test_http2_stream_that_is_reset_tells_its_application(tls):
 
 async def test_http2_stream_that_nobody_reads_is_given_up(tls):
     async with (
-        serving(**tls, write_timeout=0.2) as (served, app),
+        serving(**tls, write_timeout=1) as (served, app),
         connected_http2(served) as client,
     ):
         client.h2.send_headers(1, client.head(b"/flood"), end_stream=True)
