@@ -266,6 +266,9 @@ class OAuthAuthorizationServerProvider(
         raise TokenError("unsupported_grant_type", "This server takes no assertions")
 
 
+# Before the first alias of it is made, which keeps the name of the module.
+OAuthAuthorizationServerProvider.__module__ = "trio_mcp.auth"
+
 AnyProvider: TypeAlias = OAuthAuthorizationServerProvider[Any, Any, Any]
 
 
