@@ -257,6 +257,9 @@ class Http2(H2Protocol):
         """Take what has come from the client, or that nothing comes any more."""
         if not isinstance(event, RawData):
             await super().handle(event)
+            # Behind that, so that applications which are woken know that the client has gone.
+            for stream_id in list(self.stream_buffers):
+                await self._drop_unsent(stream_id)
             return
         data = event.data
         for start in range(0, len(data), FRAMES_AT_ONCE):
@@ -282,6 +285,8 @@ class Http2(H2Protocol):
                 # RFC 9113, 5.3.2: nobody needs them; a thousand end hypercorn's connection.
                 continue
             await super()._handle_events([event])
+            if isinstance(event, h2.events.StreamReset):
+                await self._drop_unsent(event.stream_id)
         await self._flush()
 
     def _refuse(self, stream_id: int, status: int) -> None:
@@ -353,7 +358,20 @@ class Http2(H2Protocol):
     async def _reset(self, stream_id: int, code: ErrorCodes) -> None:
         with suppress(h2.exceptions.ProtocolError):
             self.connection.reset_stream(stream_id, code)
+        await self._drop_unsent(stream_id)
         await self._flush()
+
+    async def _drop_unsent(self, stream_id: int) -> None:
+        """Forget what a stream that is at its end should still have sent, and wake who waits.
+
+        Hypercorn keeps it as long as the stream is blocked, and who waits with it.
+        """
+        buffer = self.stream_buffers.get(stream_id)
+        if buffer is not None:
+            await buffer.close()
+            with suppress(MissingStreamError):
+                self.priority.unblock(stream_id)
+            await self.has_data.set()
 
     async def _send_data(self, stream_id: int) -> None:
         if self._is_held_back(stream_id):
