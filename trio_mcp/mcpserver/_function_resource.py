@@ -93,7 +93,7 @@ class FunctionResource(Resource):
             icons=icons,
             annotations=annotations,
             meta=meta,
-            required_scopes=tuple(required_scopes),
+            required_scopes=required_scopes,
         )
 
     def complete(self) -> None:

@@ -100,7 +100,7 @@ class Prompt:
             fn=fn,
             icons=icons,
             context_kwarg=context_kwarg,
-            required_scopes=tuple(required_scopes),
+            required_scopes=required_scopes,
         )
 
     def complete(self) -> None:
