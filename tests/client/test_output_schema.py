@@ -180,12 +180,12 @@ async def test_a_schema_that_takes_long_for_what_came_does_not_hold_the_client_u
     content = {"degrees": [1] * 100_000}
     async with connect(weather(answered(content), [tool(schema=schema)])) as client:
         await client.list_tools()
-        begun = time.perf_counter()
+        begun = time.process_time()
         with pytest.raises(
             InvalidResponse, match="structuredContent: expected a value whose check"
         ):
             await client.call_tool("weather")
-        assert time.perf_counter() - begun < 2  # 4 s and more, if it were checked
+        assert time.process_time() - begun < 2  # 4 s and more, if it were checked
 
 
 @pytest.mark.parametrize("pattern", [r"^[\ud800-\udbff]", r"\q", "a{100000}"])

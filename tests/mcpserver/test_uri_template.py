@@ -317,9 +317,9 @@ def test_time_grows_linearly_with_the_uri(operator: str) -> None:
         uri = "a" * length + "\n/"
         best = float("inf")
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()
             assert template.match(uri, max_uri_length=10**7) is None or operator == "+"
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         return best
 
     # Eight times as long: quadratic work would take 64 times as long.

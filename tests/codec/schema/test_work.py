@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MIB = 1024 * 1024
-# Generous, for a busy machine; what is not bounded takes half a minute and more here.
+# Seconds of the processor, generous; what is not bounded takes half a minute and more here.
 SOON = 2.0
 
 
@@ -90,10 +90,10 @@ TOO_MUCH: dict[str, tuple[Any, Any]] = {
 def test_what_takes_too_long_with_a_peers_schema_is_refused_before_it_begins(name: str) -> None:
     schema, value = TOO_MUCH[name]
     validator = compile_validator(schema, trusted=False)
-    begun = time.perf_counter()
+    begun = time.process_time()
     violation = validator.check(value)
     everything = validator.violations(value)
-    assert time.perf_counter() - begun < SOON
+    assert time.process_time() - begun < SOON
     assert violation is not None
     assert violation.path == ""
     assert violation.expected == "a value whose check is bounded in time"
@@ -232,10 +232,10 @@ def test_a_huge_schema_is_not_worked_out_for_deep_values() -> None:
     }
     schema = {"$defs": definitions, "$ref": "#/$defs/a0"}
     validator = compile_validator(schema, trusted=False)
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert validator.check(within(10, 1)) is None
     assert validator.check(within(95, 1)) is not None
-    assert time.perf_counter() - begun < SOON
+    assert time.process_time() - begun < SOON
 
 
 def test_dynamic_references_cost_more_the_deeper_they_apply() -> None:
@@ -294,11 +294,11 @@ def test_a_big_value_meets_alternatives_in_the_full_engine() -> None:
     }
     validator = compile_validator(schema, trusted=True)
     assert validator.engine == "fast"
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert validator.check([{}] * 300_000) is None  # 7 s in the fast one
     violation = validator.check([*[{}] * 300_000, 5])
     assert violation is not None
-    assert time.perf_counter() - begun < SOON
+    assert time.process_time() - begun < SOON
     small = validator.check([{}, 5])
     assert small is not None
     assert small.path == "[1]"
