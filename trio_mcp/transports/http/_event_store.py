@@ -47,6 +47,9 @@ class EventStore(ABC):
     A session has many streams, and what it may take of the store should be bounded, so that no
     client pushes out what others may want to resume: the id of a stream begins with that of its
     session, and a slash.
+
+    What is sent without being kept is no business of the store: a notification ``trio_mcp/lost``
+    is given to it before the next message of that stream, and nothing is resumed across that.
     """
 
     def open(self) -> AbstractAsyncContextManager[None]:
@@ -84,9 +87,12 @@ class EventStore(ABC):
     ) -> StreamId | None:
         """Give what came after an event on its stream, in order.
 
+        Of much, a part is taken at a time, as the client reads it: then this is called again,
+        with the id of the last event that was.
+
         Args:
           last_event_id: What the client says: any text.
-          send_callback: Called with each message.
+          send_callback: Called with each message. It may be cancelled when it has enough.
 
         Returns:
           The stream; None if there is no such event (any more), or if some that came after it

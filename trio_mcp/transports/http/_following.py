@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
-from trio_mcp.types import JSONRPCError, JSONRPCResponse
-
-from ._session_streams import put_missed
+from ._keeping import read_missed
 
 if TYPE_CHECKING:
     from trio_mcp._rpc._exchange import Principal
 
-    from ._event_store import EventMessage, SharedEventStore
+    from ._event_store import SharedEventStore
+    from ._keeping import Missed
     from ._outage import Outage
     from ._outgoing import Outgoing
 
@@ -49,6 +48,9 @@ class Follower:
       timeout: Seconds after which that process takes the client for gone; None for never.
       outage: Of the store.
 
+    Attributes:
+      stream_id: The stream, once it has begun.
+
     """
 
     _store: SharedEventStore
@@ -57,11 +59,12 @@ class Follower:
     _last_event_id: str
     _timeout: float | None
     _outage: Outage
-    _stream_id: str = ""
+    stream_id: str | None = None
+    _has_answer: bool = False
     _is_answered: bool = False
 
     async def begin(self, outgoing: Outgoing) -> bool:
-        """Send what the client has missed.
+        """Send what the client has missed, or the first part of it.
 
         Returns:
           Whether there is such a stream, of this session and this principal.
@@ -72,7 +75,7 @@ class Follower:
         missed = await self._read()
         if missed is None:
             return False
-        put_missed(outgoing, missed)
+        outgoing.put_all(missed.events)
         return True
 
     async def go_on(self, outgoing: Outgoing) -> None:
@@ -88,15 +91,17 @@ class Follower:
 
     async def _go_on(self, outgoing: Outgoing) -> None:
         pause = FIRST_PAUSE
-        while not self._is_answered:
+        while not self._is_answered and not outgoing.ended:
+            await outgoing.wait_room()
             # Asked before looking, so that nothing is missed that was kept until then.
             may_go_on = await self._may_go_on()
             missed = await self._read()
             if missed is None:
                 return
-            if missed:
-                await outgoing.wait_room()
-                put_missed(outgoing, missed)
+            outgoing.put_all(missed.events)
+            if not missed.is_all:
+                continue
+            if missed.events:
                 pause = FIRST_PAUSE
             elif not may_go_on:
                 return
@@ -104,27 +109,20 @@ class Follower:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _may_go_on(self) -> bool:
-        return await self._store.is_written(self._stream_id) and not await self._store.has_ended(
+        assert self.stream_id is not None
+        return await self._store.is_written(self.stream_id) and not await self._store.has_ended(
             self._session_id
         )
 
-    async def _read(self) -> list[EventMessage] | None:
-        missed: list[EventMessage] = []
-
-        async def collect(event: EventMessage) -> None:
-            await trio.lowlevel.checkpoint()
-            missed.append(event)
-
-        stream_id = await self._store.replay_events_after(self._last_event_id, collect)
-        number = "" if stream_id is None else stream_id.rpartition("/")[2]
+    async def _read(self) -> Missed | None:
+        missed = await read_missed(self._store, self._last_event_id, self.stream_id)
+        number = "" if missed is None else missed.stream_id.rpartition("/")[2]
         expected = name_stream(self._session_id, self._principal, 0)[:-1] + number
-        if stream_id is None or stream_id != expected:
+        if missed is None or missed.stream_id != expected:
             # What others were sent is for nobody else, whatever id is named.
             return None
-        self._stream_id = stream_id
-        for each in missed:
-            if each.event_id is not None:
-                self._last_event_id = each.event_id
-            if isinstance(each.message, (JSONRPCResponse, JSONRPCError)):
-                self._is_answered = True
+        self.stream_id = expected
+        self._last_event_id = missed.last_event_id
+        self._has_answer |= missed.is_answered
+        self._is_answered = missed.is_all and self._has_answer
         return missed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -84,7 +84,8 @@ class OlderEra:
     sessions: Sessions = attrs.field(init=False)
     _left: LeftAlone = attrs.Factory(LeftAlone)
     _outage: Outage = attrs.Factory(Outage)
-    _followed: set[Outgoing] = attrs.Factory(set[Any])
+    # By their names, streams of other processes, and what carries them.
+    _followed: dict[str, Outgoing] = attrs.Factory(dict[str, Outgoing])
 
     def __attrs_post_init__(self) -> None:
         self.sessions = Sessions(self._options.session_idle_timeout, self._options.max_sessions)
@@ -300,24 +301,41 @@ class OlderEra:
             )
             return None if found else session
         with self.sessions.using(session):
-            outgoing = Outgoing()
-            outgoing.become_stream()
             if last_event_id is None or self._options.event_store is None:
-                stream: SessionStream | None = session.standalone
-                await session.standalone.carry(outgoing)
-            else:
-                try:
-                    stream = await session.resume(last_event_id, outgoing)
-                    self._outage.is_over("read")
-                except (ConnectionError, TimeoutError) as exc:
-                    self._outage.tell("read", CANNOT_RESUME, exc)
-                    return Refusal.of(503, "What was sent cannot be read now", headers=RETRY_SOON)
-            if stream is None:
-                return Refusal.of(400, f"{LAST_EVENT_HEADER} names no event that is still kept")
-            try:
+                await self._listen(session.standalone, request, response)
+                return None
+            return await self._resume(session, last_event_id, request, response)
+
+    async def _listen(
+        self, stream: SessionStream, request: HttpRequest, response: HttpResponse
+    ) -> None:
+        outgoing = Outgoing()
+        outgoing.become_stream()
+        await stream.carry(outgoing)
+        try:
+            await self._respond(request, response, outgoing)
+        finally:
+            stream.let_go(outgoing)
+
+    async def _resume(
+        self, session: Session, last_event_id: str, request: HttpRequest, response: HttpResponse
+    ) -> Refusal | None:
+        outgoing = Outgoing()
+        try:
+            replay = await session.resume(last_event_id, outgoing)
+            self._outage.is_over("read")
+        except (ConnectionError, TimeoutError) as exc:
+            self._outage.tell("read", CANNOT_RESUME, exc)
+            return Refusal.of(503, "What was sent cannot be read now", headers=RETRY_SOON)
+        if replay is None or replay.stream is None:
+            return Refusal.of(400, f"{LAST_EVENT_HEADER} names no event that is still kept")
+        try:
+            async with open_background_nursery() as nursery:
+                if not replay.is_done:
+                    nursery.start_soon(replay.go_on, self._outage, name="HTTP replay")
                 await self._respond(request, response, outgoing)
-            finally:
-                stream.let_go(outgoing)
+        finally:
+            session.let_go(replay.stream, outgoing)
         return None
 
     async def _follow(
@@ -340,19 +358,24 @@ class OlderEra:
         except ConnectionError as exc:
             self._outage.tell("read", CANNOT_RESUME, exc)
             return False
-        self._followed.add(outgoing)
+        assert follower.stream_id is not None
+        before = self._followed.get(follower.stream_id)
+        if before is not None:
+            before.hand_over()
+        self._followed[follower.stream_id] = outgoing
         try:
             async with open_background_nursery() as nursery:
                 nursery.start_soon(follower.go_on, outgoing, name="HTTP stream of another process")
                 await self._respond(request, response, outgoing)
         finally:
-            self._followed.discard(outgoing)
+            if self._followed.get(follower.stream_id) is outgoing:
+                del self._followed[follower.stream_id]
         return True
 
     def close_streams(self) -> None:
         """Let streams end that wait for what may come, and not for answers of this run."""
         self.sessions.close_streams()
-        for outgoing in self._followed:
+        for outgoing in self._followed.values():
             outgoing.end()
 
     async def delete(self, request: HttpRequest, response: HttpResponse) -> Refusal | None:

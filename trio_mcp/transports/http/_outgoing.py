@@ -13,12 +13,18 @@ from trio_mcp._codec._sse import KEEP_ALIVE, dump_event
 from ._rules import EVENT_STREAM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ._asgi import HttpResponse
 
 MAX_UNSENT: Final = 64
 """Events that may wait for a client that reads slowly, before whoever sends has to wait, too."""
+
+MAX_UNSENT_BYTES: Final = 1024 * 1024
+"""Bytes that may wait likewise; one event may be larger."""
+
+PART_SIZE: Final = 256 * 1024
+"""Bytes of events that are written at once. What is being written cannot be handed over."""
 
 EVENT_STREAM_HEADERS: Final = (
     ("content-type", EVENT_STREAM),
@@ -50,6 +56,7 @@ class Outgoing:
     gone: bool = False
     """The client has gone: nothing is sent any more."""
 
+    _size: int = 0
     # What is answered, while it may still be JSON, with the ids that it would have as events.
     _answers: list[tuple[bytes, str | None]] = attrs.Factory(list[Any])
     _events: deque[bytes] = attrs.Factory(deque[bytes])
@@ -62,15 +69,24 @@ class Outgoing:
         """Send a message, as one event."""
         if not self.ended and not self.gone:
             self.become_stream()
-            self._events.append(dump_event(data, id=event_id))
-            self._changed.unpark_all()
+            self._append(dump_event(data, id=event_id))
+
+    def put_all(self, messages: Iterable[tuple[bytes, str | None]]) -> None:
+        """Send messages with the ids of their events, as a stream."""
+        self.become_stream()
+        for data, event_id in messages:
+            self.put(data, event_id)
 
     def put_raw(self, event: bytes) -> None:
         """Send an event that is no message."""
         if not self.ended and not self.gone:
             self.become_stream()
-            self._events.append(event)
-            self._changed.unpark_all()
+            self._append(event)
+
+    def _append(self, event: bytes) -> None:
+        self._events.append(event)
+        self._size += len(event)
+        self._changed.unpark_all()
 
     def put_answer(self, data: bytes, event_id: str | None = None) -> None:
         """Send an answer: as JSON, if all that is sent are answers."""
@@ -86,15 +102,20 @@ class Outgoing:
 
     async def wait_room(self) -> None:
         """Wait while too much waits for the client. Not a checkpoint."""
-        while len(self._events) >= MAX_UNSENT and not self.gone and not self.ended:
+        while self._is_full and not self.gone and not self.ended:
             await self._room.park()
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._events) >= MAX_UNSENT or self._size >= MAX_UNSENT_BYTES
 
     def become_stream(self) -> None:
         """Be a stream from now on, with what was answered so far."""
         if self.is_stream or self.ended or self.gone:
             return
         self.is_stream = True
-        self._events.extend(dump_event(data, id=event_id) for data, event_id in self._answers)
+        for data, event_id in self._answers:
+            self._append(dump_event(data, id=event_id))
         self._answers.clear()
         self._changed.unpark_all()
         self.on_stream()
@@ -108,7 +129,7 @@ class Outgoing:
     def hand_over(self) -> list[bytes]:
         """End, since another answer goes on; give what was not written yet."""
         unsent = list(self._events)
-        self._events.clear()
+        self._clear()
         self.end()
         return unsent
 
@@ -116,9 +137,13 @@ class Outgoing:
         """Nobody reads it any more."""
         self.gone = True
         self.on_stream = _do_nothing
-        self._events.clear()
+        self._clear()
         self._changed.unpark_all()
         self._room.unpark_all()
+
+    def _clear(self) -> None:
+        self._events.clear()
+        self._size = 0
 
     # The one who writes
 
@@ -141,8 +166,8 @@ class Outgoing:
         await response.start(200, EVENT_STREAM_HEADERS)
         first = True
         while not self.gone and not response.gone:
-            data, last = b"".join(self._events), self.ended
-            self._events.clear()
+            data = self._take_part()
+            last = self.ended and not self._events
             self._room.unpark_all()
             if data or last or first:
                 # The head goes out with the first part, so there is one at once.
@@ -151,8 +176,17 @@ class Outgoing:
             if last:
                 return
             if not await self._wait_changed(keep_alive):
-                self._events.append(KEEP_ALIVE)
+                self._append(KEEP_ALIVE)
         self.give_up()
+
+    def _take_part(self) -> bytes:
+        part: list[bytes] = []
+        size = 0
+        while self._events and (not part or size + len(self._events[0]) <= PART_SIZE):
+            part.append(self._events.popleft())
+            size += len(part[-1])
+        self._size -= size
+        return part[0] if len(part) == 1 else b"".join(part)
 
     async def _wait_changed(self, seconds: float) -> bool:
         with trio.move_on_after(seconds):

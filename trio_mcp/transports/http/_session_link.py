@@ -66,8 +66,10 @@ class StreamLink(Link):
                 return await call.wait()
             raise RequestTimeout(f"{method}: no answer within {options.timeout:g} s")
         except BaseException as exc:
-            if calls.close(call.id) is not None and sent and options.may_cancel:
-                self._tell_cancelled(call, exc)
+            # What was being kept is not sent, but whoever resumes the stream may get it.
+            is_known = sent or self._stream.may_have_kept(request)
+            if calls.close(call.id) is not None and is_known and options.may_cancel:
+                self._tell_cancelled(call, exc, is_sent=sent)
             raise
 
     def _check_open(self) -> None:
@@ -76,10 +78,10 @@ class StreamLink(Link):
         if not self._stream.can_ask:
             raise ConnectionLost("The client has left the stream on which it could be asked")
 
-    def _tell_cancelled(self, call: Call, exc: BaseException) -> None:
+    def _tell_cancelled(self, call: Call, exc: BaseException, *, is_sent: bool) -> None:
         params: JsonObject = {"requestId": call.id, "reason": reason_of(exc)}
         notice = JSONRPCNotification(method="notifications/cancelled", params=params)
-        self._session.send_nowait(self._stream, notice)
+        self._session.send_nowait(self._stream, notice, is_sent=is_sent)
 
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         """See `Link.notify`."""

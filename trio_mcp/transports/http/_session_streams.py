@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import math
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,73 +12,19 @@ from trio_mcp._codec import dump_message
 from trio_mcp._codec._sse import dump_event
 from trio_mcp.types import JSONRPCError, JSONRPCResponse
 
-from ._outage import Outage
+from ._keeping import GAP
 
 if TYPE_CHECKING:
     from trio_mcp.types import JSONRPCMessage
 
-    from ._event_store import EventMessage, EventStore
+    from ._keeping import StreamOptions
     from ._outgoing import Outgoing
-
-logger: Final = logging.getLogger("trio_mcp.http")
 
 MAX_BACKLOG: Final = 64
 """Messages that wait for a client to open a stream for them; beyond that the oldest are lost."""
 
 DEFAULT_RETRY_MS: Final = 1_000
 """Milliseconds until a client comes back that was asked to, if the server does not say more."""
-
-
-STORE_SECONDS: Final = 15.0
-"""Seconds that an event store may take for one message, and for giving a stream again. What
-the session sends next waits that long."""
-
-PAUSE_SECONDS: Final = 30.0
-"""Seconds in which a session does without an event store that has taken too long."""
-
-
-@attrs.define(eq=False)
-class Patience:
-    """How long a session waits for an event store: for one that hangs, once in a while."""
-
-    _resumes_at: float = -math.inf
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether the store took too long just now."""
-        return trio.current_time() < self._resumes_at
-
-    def lose(self) -> None:
-        """The store has taken too long."""
-        self._resumes_at = trio.current_time() + PAUSE_SECONDS
-
-
-@attrs.frozen
-class StreamOptions:
-    """How the streams of a session can be resumed.
-
-    Attributes:
-      store: Keeps what was sent; None if they cannot.
-      polls: Whether the revision knows streams that are closed for a while.
-      retry_ms: How long clients are to wait then, if that was said.
-      patience: With the store.
-      outage: Of the store, for all who use it.
-
-    """
-
-    store: EventStore | None
-    polls: bool
-    retry_ms: int | None
-    patience: Patience = attrs.Factory(Patience)
-    outage: Outage = attrs.Factory(Outage)
-
-    @property
-    def are_primed(self) -> bool:
-        """Whether a stream begins with an event that no more than tells its id."""
-        return self.store is not None and self.polls
-
-
-NOT_RESUMABLE: Final = StreamOptions(None, polls=False, retry_ms=None)
 
 
 @attrs.define(eq=False)
@@ -101,23 +45,42 @@ class SessionStream:
     """What is sent while no answer carries it waits for one."""
 
     _outgoing: Outgoing | None = None
+    # What will carry it once its client has what it has missed.
+    _replaying: Outgoing | None = None
     _ended: bool = False
     # Requests without an answer: a batch may give one id to several.
     _pending: int = 0
     _finished: trio.Event = attrs.field(factory=trio.Event)
-    # What is to be kept before anything else, in this order.
-    _waiting: deque[tuple[JSONRPCMessage, bytes]] = attrs.Factory(deque[Any])
+    # What is to be kept before anything else, in this order, and then sent, if it is written.
+    _waiting: deque[tuple[JSONRPCMessage, bytes | None]] = attrs.Factory(deque[Any])
     _backlog: deque[tuple[bytes, str | None]] = attrs.field(
         factory=lambda: deque(maxlen=MAX_BACKLOG)
     )
     # From then on a client that has missed something can say what it had before.
     _has_told_id: bool = False
+    _has_kept: bool = False
+    _has_gap: bool = False
+    # What was being kept when that was given up.
+    _in_doubt: JSONRPCMessage | None = None
 
     @property
     def can_ask(self) -> bool:
         """Whether something sent now may reach the client."""
         carried = self._outgoing is not None and not self._outgoing.gone
-        return not self._ended and (carried or self.keeps_backlog or self._has_told_id)
+        return not self._ended and (carried or self.keeps_backlog or self._may_come_back)
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether something was sent without being kept, after all that is kept."""
+        return self._has_gap
+
+    @property
+    def _may_come_back(self) -> bool:
+        return self._has_told_id and not self._has_gap
+
+    def may_have_kept(self, message: JSONRPCMessage) -> bool:
+        """Tell whether a message whose sender was cancelled may be kept all the same."""
+        return self._in_doubt is message
 
     @property
     def is_primed(self) -> bool:
@@ -136,6 +99,10 @@ class SessionStream:
         Args:
           message: The message.
           data: The same as it is written.
+
+        Cancellation:
+          It is not sent. It may have been kept, and then who resumes the stream gets it: see
+          `may_have_kept`.
 
         """
         if self._outgoing is not None:
@@ -159,8 +126,12 @@ class SessionStream:
         if self._pending <= 0:
             self.end()
 
-    def send_nowait(self, message: JSONRPCMessage) -> bool:
+    def send_nowait(self, message: JSONRPCMessage, *, is_sent: bool = True) -> bool:
         """Send a message for which nobody waits, before whatever is sent after it.
+
+        Args:
+          message: The message.
+          is_sent: Otherwise it is only for who resumes the stream.
 
         Returns:
           Whether it still waits to be kept, for which `keep_waiting` has to be called.
@@ -170,7 +141,7 @@ class SessionStream:
         if self._options.store is None:
             self._put(data, None, is_answer=False)
             return False
-        self._waiting.append((message, data))
+        self._waiting.append((message, data if is_sent else None))
         return True
 
     async def keep_waiting(self) -> None:
@@ -186,74 +157,83 @@ class SessionStream:
             self._put(data, None, is_answer=is_answer)
             return
         async with self._order:
-            self._waiting.append((message, data))
-            await self._keep_waiting()
+            waiting: tuple[JSONRPCMessage, bytes | None] = (message, data)
+            self._waiting.append(waiting)
+            try:
+                await self._keep_waiting()
+            finally:
+                if self._waiting:
+                    # Cancelled: nobody is to hear it now.
+                    left = [each for each in self._waiting if each is not waiting]
+                    self._waiting = deque(left)
 
     async def _keep_waiting(self) -> None:
         while self._waiting:
             message, data = self._waiting[0]
-            event_id = await self._store_event(message)
+            event_id = await self._keep(message)
             self._waiting.popleft()
+            if data is None:
+                self._lose(event_id)
+                continue
             is_answer = isinstance(message, (JSONRPCResponse, JSONRPCError))
             self._put(data, event_id, is_answer=is_answer)
 
-    async def _store_event(self, message: JSONRPCMessage | None) -> str | None:
-        store, patience, outage = (
-            self._options.store,
-            self._options.patience,
-            self._options.outage,
-        )
-        assert store is not None
-        if patience.is_lost:
-            return None
-        try:
-            with trio.move_on_after(STORE_SECONDS):
-                event_id = await store.store_event(self.id, message)
-                outage.is_over("keep")
-                return event_id
-            patience.lose()
-            outage.tell(
-                "keep",
-                "An event store took more than %g s: for %g s, nothing is kept of what is sent",
-                STORE_SECONDS,
-                PAUSE_SECONDS,
-            )
-            return None
-        except ConnectionError as exc:
-            outage.tell("keep", "A message is sent without being kept: %s", exc)
-            return None
-        except Exception as exc:  # noqa: BLE001 - told, with its traceback
-            what = "An event store failed: a message is sent without being kept"
-            outage.tell("keep", what, defect=exc)
-            return None
+    async def _keep(self, message: JSONRPCMessage | None) -> str | None:
+        if self._has_gap:
+            if await self._options.keep(self.id, GAP) is None:
+                return None
+            self._has_gap = False
+        self._in_doubt = message
+        event_id = await self._options.keep(self.id, message)
+        self._in_doubt = None
+        self._has_kept |= event_id is not None
+        return event_id
 
     def _put(self, data: bytes, event_id: str | None, *, is_answer: bool) -> None:
         outgoing = self._outgoing
         if outgoing is None or outgoing.gone:
-            if self.keeps_backlog:
-                self._backlog.append((data, event_id))
+            self._put_aside(data, event_id)
             return
         if is_answer:
             outgoing.put_answer(data, event_id)
         else:
             outgoing.put(data, event_id)
         self._has_told_id |= event_id is not None and outgoing.is_stream
+        self._lose(event_id)
+
+    def _put_aside(self, data: bytes, event_id: str | None) -> None:
+        if not self.keeps_backlog:
+            self._lose(event_id)
+            return
+        if len(self._backlog) == MAX_BACKLOG:
+            self._lose(self._backlog[0][1])
+        self._backlog.append((data, event_id))
+
+    def _lose(self, event_id: str | None) -> None:
+        # Of what is not kept: a client that resumes by an id from before would miss it.
+        if event_id is None and self._has_kept:
+            self._has_gap = True
 
     # Its answers over HTTP
 
     async def carry(self, outgoing: Outgoing) -> None:
-        """Have an HTTP answer carry it from the beginning, or from now on."""
-        if self._options.are_primed:
-            async with self._order:
-                event_id = await self._store_event(None)
-                unsent = self._take_over(outgoing)
-                if event_id is not None:
-                    retry_ms = self._options.retry_ms
-                    outgoing.put_raw(dump_event(b"", id=event_id, retry_ms=retry_ms))
-                    self._has_told_id = True
-        else:
-            unsent = self._take_over(outgoing)
-        for event in unsent:
+        """Have an HTTP answer carry it from the beginning, or from now on.
+
+        Whoever resumes by an id has all that came before it, so what waited goes first.
+        """
+        if not self._options.are_primed:
+            self._go_on(outgoing)
+            return
+        async with self._order:
+            event_id = await self._keep(None)
+            self._go_on(outgoing)
+            if event_id is not None:
+                retry_ms = self._options.retry_ms
+                outgoing.put_raw(dump_event(b"", id=event_id, retry_ms=retry_ms))
+                self._has_told_id = True
+
+    def _go_on(self, outgoing: Outgoing) -> None:
+        for event in self._take_over(outgoing):
             outgoing.put_raw(event)
         self._put_backlog()
 
@@ -263,13 +243,23 @@ class SessionStream:
         for data, event_id in backlog:
             self._put(data, event_id, is_answer=False)
 
-    def resume(self, outgoing: Outgoing, missed: list[EventMessage]) -> None:
-        """Have an HTTP answer carry it on, after what its client has missed.
+    def begin_replay(self, outgoing: Outgoing) -> None:
+        """Have an HTTP answer send what its client has missed; whoever did so before ends."""
+        self._has_told_id = True
+        outgoing.become_stream()
+        # What was not written yet is kept, and so among what the client has missed.
+        self._leave_before()
+        self._replaying = outgoing
+
+    def is_replayed_to(self, outgoing: Outgoing) -> bool:
+        """Tell whether an HTTP answer still is the one that sends what was missed."""
+        return self._replaying is outgoing and not outgoing.gone
+
+    def resume(self, outgoing: Outgoing) -> None:
+        """Have an HTTP answer carry it on, now that its client has what it has missed.
 
         The order of the session is kept by the caller.
         """
-        put_missed(outgoing, missed)
-        self._has_told_id = True
         # Of what waited, the client has missed nothing but what could not be kept.
         kept = [each for each in self._backlog if each[1] is None]
         self._backlog.clear()
@@ -279,24 +269,39 @@ class SessionStream:
 
     def _take_over(self, outgoing: Outgoing) -> list[bytes]:
         # The answer before may go to nobody: its client comes back sooner than that is seen.
-        before, self._outgoing = self._outgoing, outgoing
-        unsent = [] if before is None else before.hand_over()
+        unsent = self._leave_before(but=outgoing)
+        self._outgoing = outgoing
         if self._ended:
             outgoing.end()
         return unsent
+
+    def _leave_before(self, but: Outgoing | None = None) -> list[bytes]:
+        replaying, self._replaying = self._replaying, None
+        if replaying is not None and replaying is not but:
+            replaying.hand_over()
+        before, self._outgoing = self._outgoing, None
+        return [] if before is None else before.hand_over()
 
     def let_go(self, outgoing: Outgoing) -> None:
         """An HTTP answer is over: it carries the stream no more."""
         if self._outgoing is outgoing:
             self._outgoing = None
+        if self._replaying is outgoing:
+            self._replaying = None
+
+    @property
+    def is_carried(self) -> bool:
+        """Whether an HTTP answer carries it, or will."""
+        return self._outgoing is not None or self._replaying is not None
 
     async def close_for_now(self) -> None:
         """End the HTTP answer, but not the stream: its client comes back for the rest.
 
-        One that was told no id, since the store took none, could not: its answer goes on.
+        One that was told no id, since the store took none, could not, nor one that would miss
+        what was not kept: its answer goes on.
         """
         await trio.lowlevel.checkpoint()
-        if not self._has_told_id:
+        if not self._may_come_back:
             return
         outgoing, self._outgoing = self._outgoing, None
         if outgoing is not None:
@@ -323,10 +328,3 @@ class SessionStream:
     async def wait_ended(self) -> None:
         """Wait until all requests have their answers."""
         await self._finished.wait()
-
-
-def put_missed(outgoing: Outgoing, missed: list[EventMessage]) -> None:
-    """Send what a client has missed."""
-    outgoing.become_stream()
-    for each in missed:
-        outgoing.put(dump_message(each.message), each.event_id)

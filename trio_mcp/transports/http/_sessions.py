@@ -26,8 +26,10 @@ from trio_mcp.types import (
 )
 
 from ._following import name_stream
+from ._keeping import NOT_RESUMABLE, STORE_SECONDS, StreamOptions
+from ._replaying import Replay
 from ._session_link import StreamLink
-from ._session_streams import NOT_RESUMABLE, STORE_SECONDS, SessionStream, StreamOptions
+from ._session_streams import SessionStream
 from ._written import dump_answer, dump_notification
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._revisions import Revision
 
     from ._asgi import HttpRequest
-    from ._event_store import EventMessage, EventStore
+    from ._event_store import EventStore
     from ._options import HttpOptions
     from ._outage import Outage
     from ._outgoing import Outgoing
@@ -48,6 +50,9 @@ logger: Final = logging.getLogger("trio_mcp.http")
 
 MAX_IN_FLIGHT: Final = 1_000
 """Requests of one session that are handled at once; more are answered `SERVER_BUSY`."""
+
+MAX_LOST: Final = 1_000
+"""Streams of one session of which is remembered that not all of them was kept."""
 
 
 class Session:
@@ -94,6 +99,9 @@ class Session:
         self._inbound: OpenRequests[Exchange] = OpenRequests()
         self._repeats = Repeats()
         self._streams: dict[str, SessionStream] = {}
+        # Those that have ended, and are being resumed; and the names of those that cannot be.
+        self._replayed: dict[str, SessionStream] = {}
+        self._lost_streams: dict[str, None] = {}
         self._last_stream = 0
         self._order = trio.Lock()
         self._pump: Pump | None = None
@@ -157,12 +165,19 @@ class Session:
 
     def forget_if_ended(self, stream: SessionStream) -> None:
         """Let go of a stream whose requests have all been answered."""
-        if stream.ended:
-            self._streams.pop(stream.id, None)
+        if not stream.ended:
+            return
+        self._streams.pop(stream.id, None)
+        if stream.has_gap:
+            self._lost_streams[stream.id] = None
+            if len(self._lost_streams) > MAX_LOST:
+                del self._lost_streams[next(iter(self._lost_streams))]
 
-    def send_nowait(self, stream: SessionStream, message: JSONRPCMessage) -> None:
-        """Send a message for which nobody waits."""
-        if stream.send_nowait(message):
+    def send_nowait(
+        self, stream: SessionStream, message: JSONRPCMessage, *, is_sent: bool = True
+    ) -> None:
+        """Send a message for which nobody waits; or have it for who resumes the stream alone."""
+        if stream.send_nowait(message, is_sent=is_sent):
             self._nursery.start_soon(stream.keep_waiting, name="HTTP notice")
 
     # What the client sends
@@ -349,40 +364,37 @@ class Session:
 
     # Resuming
 
-    async def resume(self, last_event_id: str, outgoing: Outgoing) -> SessionStream | None:
+    async def resume(self, last_event_id: str, outgoing: Outgoing) -> Replay | None:
         """Have an HTTP answer carry on the stream of an event, after what came since.
 
         Returns:
-          The stream; None if there is none of this session whose events are still kept.
+          How it does; None if there is no stream of this session of which all is still kept
+          that came after that event.
+
+        Raises:
+          ConnectionError, TimeoutError: if the store is away, or takes too long.
 
         """
         store = self._stream_options.store
         assert store is not None
-        missed: list[EventMessage] = []
+        replay = Replay(store, self._order, self._stream_of, last_event_id, outgoing)
+        return replay if await replay.begin() else None
 
-        async def collect(event: EventMessage) -> None:
-            await trio.lowlevel.checkpoint()
-            missed.append(event)
-
-        stream_id: str | None = None
-        async with self._order:
-            with trio.move_on_after(STORE_SECONDS) as limit:
-                stream_id = await store.replay_events_after(last_event_id, collect)
-            if limit.cancelled_caught:
-                raise TimeoutError(f"the event store took more than {STORE_SECONDS:g} s")
-            if stream_id is None or not stream_id.startswith(f"{self.id}/"):
-                # What another session was sent is for nobody else, whatever id is named.
-                return None
-            stream = self._stream_of(stream_id)
-            stream.resume(outgoing, missed)
-        return stream
-
-    def _stream_of(self, stream_id: str) -> SessionStream:
+    def _stream_of(self, stream_id: str) -> SessionStream | None:
         if stream_id == self._standalone.id:
             return self._standalone
-        stream = self._streams.get(stream_id)
+        if not stream_id.startswith(f"{self.id}/") or stream_id in self._lost_streams:
+            return None
+        stream = self._streams.get(stream_id) or self._replayed.get(stream_id)
         if stream is None:
             # All was answered: what is kept of it is all there is.
             stream = SessionStream(stream_id, self._stream_options, self._order)
             stream.end()
+            self._replayed[stream_id] = stream
         return stream
+
+    def let_go(self, stream: SessionStream, outgoing: Outgoing) -> None:
+        """An HTTP answer is over that carried a stream on."""
+        stream.let_go(outgoing)
+        if not stream.is_carried:
+            self._replayed.pop(stream.id, None)
