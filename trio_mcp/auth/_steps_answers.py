@@ -79,5 +79,9 @@ def answered(step: HttpStep, answer: HttpAnswer) -> str:
 
 def failure(step: HttpStep, answer: HttpAnswer) -> OAuthFlowError:
     """Make the error for a server that does not work."""
-    text = answered(step, answer)
-    return OAuthFlowError(text[:1].upper() + text[1:])
+    return OAuthFlowError(sentence(answered(step, answer)))
+
+
+def sentence(text: str) -> str:
+    """Begin with a capital letter."""
+    return text[:1].upper() + text[1:]

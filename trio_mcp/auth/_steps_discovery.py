@@ -175,7 +175,7 @@ def _choose(servers: Sequence[str], memory: Memory, config: FlowConfig) -> str:
     if config.choose_issuer is not None:
         if (chosen := config.choose_issuer(tuple(servers))) not in servers:
             raise OAuthFlowError(
-                f"choose_issuer must return one of {', '.join(map(repr, servers))[:400]}, "
+                f"What choose_issuer returns must be one of {', '.join(map(repr, servers))[:400]}, "
                 f"got {chosen!r:.200}"
             )
         return chosen

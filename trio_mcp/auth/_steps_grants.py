@@ -201,7 +201,7 @@ def _authorization_endpoint(memory: Memory) -> str:
         raise OAuthFlowError(
             f"The authorization server {memory.issuer!r:.200} has no authorization_endpoint"
         )
-    return check_https("authorization_endpoint", endpoint)
+    return check_https("The authorization_endpoint", endpoint)
 
 
 def check_authorization_answer(

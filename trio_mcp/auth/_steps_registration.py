@@ -131,7 +131,7 @@ def _register(
             f"The authorization server {memory.issuer!r:.200} registers no clients: "
             "a client_id that was registered beforehand is needed"
         )
-    check_https("registration_endpoint", endpoint)
+    check_https("The registration_endpoint", endpoint)
     document = _registration(memory, config, scope)
     step = _request(endpoint, document, config)
     answer: HttpAnswer = yield step

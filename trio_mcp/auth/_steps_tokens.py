@@ -17,7 +17,15 @@ from ._identifiers import check_https, is_same_origin, issuers_match, origin_of
 from ._memory import Refusal
 from ._models import OAuthToken
 from ._step_types import HttpStep, LoadStep, SaveClientStep, SaveTokensStep
-from ._steps_answers import answered, is_passing, oauth_error, read_object, told, words_of
+from ._steps_answers import (
+    answered,
+    is_passing,
+    oauth_error,
+    read_object,
+    sentence,
+    told,
+    words_of,
+)
 from ._steps_client_auth import authenticate
 from ._steps_registration import known_client
 
@@ -87,7 +95,7 @@ def ask(
       proves: Whether the token is to be bound to the key.
 
     """
-    check_https(endpoint.what.removeprefix("the ").capitalize(), endpoint.url)
+    check_https(sentence(endpoint.what), endpoint.url)
     given = {name: value for name, value in form.items() if value is not None}
     repeats = 0
     while True:
@@ -200,11 +208,13 @@ def read_token(json: JsonObject, config: FlowConfig, endpoint: TokenEndpoint) ->
     except ValueError as exc:
         raise OAuthTokenError(f"No token was given, {who} answered: {exc}") from None
     if _HEADER_SAFE.fullmatch(token.access_token) is None:
-        raise OAuthTokenError(f"{who} gave an access token that no header can carry")
+        raise OAuthTokenError(sentence(f"{who} gave an access token that no header can carry"))
     expected = "Bearer" if config.dpop is None else "DPoP"
     if token.token_type != expected:
         raise OAuthTokenError(
-            f"{who} gave a token of the type {token.token_type!r:.80}, expected {expected!r}"
+            sentence(
+                f"{who} gave a token of the type {token.token_type!r:.80}, expected {expected!r}"
+            )
         )
     return token
 

@@ -283,7 +283,7 @@ def test_issuer_is_an_https_url(world, answer, issuer):
 )
 def test_endpoints_are_checked_before_anything_goes_there(world, endpoint, url):
     world.publish(**{endpoint: url})
-    name = endpoint if endpoint != "token_endpoint" else "Token endpoint"
+    name = endpoint if endpoint != "token_endpoint" else "token endpoint"
     with pytest.raises(OAuthFlowError, match=f"{name} must be an https URL"):
         world.challenge()
     assert url not in world.requested
@@ -334,7 +334,7 @@ def test_application_chooses(world, answer):
     assert world.memory.issuer == "https://b.example"
     world.forget()
     world.options["choose_issuer"] = lambda issuers: "https://c.example"
-    with pytest.raises(OAuthFlowError, match="must return one of 'https://as"):
+    with pytest.raises(OAuthFlowError, match="must be one of 'https://as"):
         world.challenge()
 
 
