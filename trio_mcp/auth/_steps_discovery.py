@@ -175,8 +175,8 @@ def _choose(servers: Sequence[str], memory: Memory, config: FlowConfig) -> str:
     if config.choose_issuer is not None:
         if (chosen := config.choose_issuer(tuple(servers))) not in servers:
             raise OAuthFlowError(
-                f"What choose_issuer returns must be one of {', '.join(map(repr, servers))[:400]}, "
-                f"got {chosen!r:.200}"
+                f"What choose_issuer returns must be one of "
+                f"{', '.join(map(repr, servers))[:400]}, got {chosen!r:.200}"
             )
         return chosen
     held = _issuers_with_credentials(memory, config)
