@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
+import trio
 import trio.testing
 
 from tests.http._asgi import AsgiClient, open_app
@@ -161,6 +163,23 @@ async def test_request_state_is_worth_nothing_to_another():
         for name in ("ada", "ada later"):
             told = await round_of(client, name, **answered)
             assert told["result"]["structuredContent"] == {"result": "mine"}
+
+
+@pytest.mark.req("R-174")
+async def test_subscription_ends_in_good_order_with_its_token():
+    soon = int(time.time()) + 3600
+    known = {"short": token(expires_at=soon), "long": token()}
+    async with open_protected(make_server(Verifier(known))) as client:
+        wanted = {"notifications": {"toolsListChanged": True}}
+        for name, ends in {"short": True, "long": False}.items():
+            answer = client.ask("subscriptions/listen", wanted, headers=bearer(name))
+            first = await answer.next_message()
+            assert first["method"] == "notifications/subscriptions/acknowledged"
+            with trio.move_on_after(3_700) as limit:
+                last = await answer.next_message()
+                assert last["result"]["resultType"] == "complete"
+            assert limit.cancelled_caught != ends
+            answer.leave()
 
 
 def test_settings_of_a_server_say_how_it_is_protected():

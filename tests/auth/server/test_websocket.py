@@ -18,7 +18,7 @@ from tests.transports.websocket._wire import (
     text,
 )
 from trio_mcp.transports import serve_websocket
-from trio_mcp.transports.websocket import _server_connection
+from trio_mcp.transports.http import _guard
 
 from ._protected import METADATA_URL, URL, Verifier, make_server, token
 
@@ -109,7 +109,7 @@ async def test_connection_ends_with_its_token(monkeypatch):
     verifier = Verifier({"short": token(expires_at=expires), "long": token()})
     # The connection is opened in the last moment.
     clock = SimpleNamespace(time=lambda: expires - 0.1)
-    monkeypatch.setattr(_server_connection, "time", clock)
+    monkeypatch.setattr(_guard, "time", clock)
     async with serving(make_server(verifier)) as served:
         async with upgraded(served, "short") as raw:
             assert await raw.close_code() == 1008

@@ -6,6 +6,8 @@ it is refused; it is asked before anything of the request is looked at but its h
 
 from __future__ import annotations
 
+import math
+import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -121,6 +123,13 @@ def check_scopes(
     error = InsufficientScopeError(dict.fromkeys(needed)).error
     request_id = frame.id if isinstance(frame, JSONRPCRequest) else None
     return refuse_scopes(guard, error).for_request(request_id)
+
+
+def seconds_left(principal: Principal | None) -> float:
+    """Give how long it holds that somebody may ask, for what goes on without being asked again."""
+    if principal is None or principal.expires_at is None:
+        return math.inf
+    return max(0.0, principal.expires_at - time.time())
 
 
 def _scopes_of(serving: Serving, frame: Frame | None) -> Iterable[str]:

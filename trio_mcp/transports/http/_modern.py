@@ -21,7 +21,7 @@ from trio_mcp.types import (
     JSONRPCResponse,
 )
 
-from ._guard import asks_for_scopes, refuse_scopes
+from ._guard import asks_for_scopes, refuse_scopes, seconds_left
 from ._outgoing import Outgoing
 from ._refusal import Refusal, status_for
 from ._rules import (
@@ -148,6 +148,8 @@ async def _handle(
             exchange.cancel("the client closed the stream of its answer")
 
         request.watch(nursery, on_gone)
+        if exchange.method == LISTEN:
+            nursery.start_soon(_end_in_time, serving, exchange, name="HTTP subscription")
         message: JSONRPCResponse | JSONRPCError | None = None
         if reply.json_only:
             with exchange.scope:
@@ -162,6 +164,12 @@ async def _handle(
         exchange.close()
         return await reply.finish(message)
     return None
+
+
+async def _end_in_time(serving: Serving, exchange: Exchange) -> None:
+    """End a stream in good order when its client would have to authenticate again."""
+    await trio.sleep(seconds_left(exchange.principal))
+    serving.ending(exchange.connection)
 
 
 @attrs.define(eq=False)

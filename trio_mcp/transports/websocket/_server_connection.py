@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
-import time
 from typing import TYPE_CHECKING, Final, final
 
 import attrs
@@ -13,7 +11,7 @@ from trio_websocket import wrap_server_stream
 
 from trio_mcp._rpc._exchange import NOBODY, Caller, HttpDetails
 from trio_mcp._rpc._peer import open_peer
-from trio_mcp.transports.http._guard import EVERYBODY, admit, check_scopes
+from trio_mcp.transports.http._guard import EVERYBODY, admit, check_scopes, seconds_left
 from trio_mcp.transports.http._refusal import Refusal
 
 from ._channel import open_websocket_channel
@@ -201,7 +199,8 @@ class ServerConnection:
         grace = self._endpoint.listening.graceful_timeout
         try:
             async with open_peer(channel, self._endpoint.serving, drain_seconds=grace) as peer:
-                with trio.move_on_after(self._seconds_left()) as limit:
+                # Messages bring no token of their own.
+                with trio.move_on_after(seconds_left(self._caller.principal)) as limit:
                     await peer.wait_lost()
                 if self._is_stopping:
                     await peer.wait_ended()
@@ -214,10 +213,3 @@ class ServerConnection:
                 Close(INTERNAL_ERROR, "the server failed")
             )
             raise
-
-    def _seconds_left(self) -> float:
-        """Give how long the token of the client holds: messages bring none of their own."""
-        principal = self._caller.principal
-        if principal is None or principal.expires_at is None:
-            return math.inf
-        return max(0.0, principal.expires_at - time.time())
