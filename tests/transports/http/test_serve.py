@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import ssl
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -361,6 +363,51 @@ async def test_lifespan_that_fails_at_its_end_is_an_error_of_the_caller():
         async with trio.open_nursery() as nursery:
             served = await nursery.start(serve_http_app, Failing(), ServeOptions(port=0))
             served.stop()
+
+
+@pytest.mark.parametrize("way", ["raises", "says that it failed", "says that it has ended"])
+async def test_a_lifespan_that_ends_while_the_application_is_served_ends_that(way, caplog):
+    fail = trio.Event()
+
+    class Failing(Living):
+        async def live(self, scope: Any, receive: Any, send: Any) -> None:
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await fail.wait()
+            if way == "raises":
+                raise LookupError("the database is gone")
+            kind = "failed" if "failed" in way else "complete"
+            await send({"type": f"lifespan.shutdown.{kind}", "message": "no database"})
+
+    app = Failing()
+
+    async def serve(*, task_status: Any) -> None:  # noqa: ASYNC128 - what it serves does
+        raises = pytest.raises(LookupError, match="is gone") if way == "raises" else nullcontext()
+        with raises:
+            await serve_http_app(app, ServeOptions(port=0), task_status=task_status)
+
+    with trio.fail_after(SOON):
+        async with trio.open_nursery() as nursery:
+            served = await nursery.start(serve)
+            async with connected(served) as raw:
+                await raw.get("/hold")
+                await until(lambda: app.story == ["request"])
+                fail.set()
+                assert await raw.rest() == b""
+    assert app.cancelled == 1
+    logged = [each.message for each in caplog.records if each.levelno == logging.ERROR]
+    assert ["no database" in each for each in logged] == [True] * ("failed" in way)
+
+
+async def test_an_application_that_does_not_care_for_the_end_is_served_on():
+    class Brief(Living):
+        async def live(self, scope: Any, receive: Any, send: Any) -> None:
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+
+    async with serving(Brief()) as (served, _):
+        await trio.testing.wait_all_tasks_blocked()
+        assert (await get(f"{served.url}/scope")).status_code == 200
 
 
 async def test_start_that_hangs_can_be_cancelled():

@@ -46,9 +46,18 @@ async def lifespan(server):
     BEGIN
     note("begins")
     try:
-        yield
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fail_when_told)
+            yield
+            nursery.cancel_scope.cancel()
     finally:
         note("is left")
+
+async def fail_when_told():
+    await FAILING.wait()
+    raise LookupError("the database is gone")
+
+FAILING = trio.Event()
 
 mcp = MCPServer("several", lifespan=lifespan)
 
@@ -65,6 +74,12 @@ async def wait(seconds: float) -> str:
         note("cancelled")
         raise
     return "done"
+
+@mcp.tool()
+async def fail() -> str:
+    note("fails")
+    FAILING.set()
+    await trio.sleep_forever()
 
 @mcp.tool()
 async def hang() -> str:
@@ -224,7 +239,7 @@ async def test_any_worker_answers_clients_of_both_eras(tmp_path, mode):
             Client(streamable_http_client(program.url, http_client=http), mode=mode) as client,
         ):
             while found != set(program.workers):
-                assert len((await client.list_tools()).tools) == 4
+                assert len((await client.list_tools()).tools) == 5
                 found.add((await client.call_tool("pid")).structured_content["result"])
 
 
@@ -264,6 +279,16 @@ async def test_a_worker_that_ends_is_replaced(tmp_path, number):
         await program.wait_for("begins")
         third = program.workers[-1]
         assert await pids_at(program.url) == {second, third}
+
+
+async def test_a_worker_whose_lifespan_fails_says_why_and_is_replaced(tmp_path):
+    with running(tmp_path) as program:
+        await program.wait_serving()
+        async with call_that_breaks_off(program, "fail", begins="fails"):
+            told = await program.wait_for(r"Worker (\d+) ended with status 1; another one")
+        assert int(told[1]) in program.workers
+        assert any("LookupError: the database is gone" in line for line in program.said)
+        await program.wait_for("begins")
 
 
 async def test_those_that_die_at_once_come_back_more_and_more_slowly(tmp_path):

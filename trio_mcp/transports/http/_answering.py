@@ -100,16 +100,20 @@ def cut_off(response: HttpResponse) -> Refusal | None:
     return Refusal.of(500, "The server stopped before there was an answer", headers=CLOSE)
 
 
-def not_running(*, stopping: bool, manager: str) -> Refusal:
-    """Refuse a request that comes before the run of an endpoint, or at its end.
+def not_running(*, stopping: bool, has_run: bool, manager: str) -> Refusal:
+    """Refuse a request that comes before the run of an endpoint, at its end, or after it.
 
     Args:
       stopping: Whether it is the end.
+      has_run: Whether there has been a run.
       manager: What has to run, as its application calls it.
 
     """
     if stopping:
         return Refusal.of(503, "The server stops", headers=(("connection", "close"),))
+    if has_run:
+        # Its lifespan may have failed, of which the program was told that runs it.
+        return Refusal.of(503, "The server has ended", headers=(("connection", "close"),))
     return Refusal.of(
         503,
         "This server does not run. An application that mounts it has to enter "

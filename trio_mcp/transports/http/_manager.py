@@ -133,6 +133,7 @@ class StreamableHTTPSessionManager:
         )
         self.protection: Protection = protection_of(app)
         self._run: Run | None = None
+        self._has_run = False
 
     @classmethod
     def with_options(cls, app: Service, options: HttpOptions) -> StreamableHTTPSessionManager:
@@ -175,6 +176,7 @@ class StreamableHTTPSessionManager:
                     await run.finish()  # noqa: ASYNC102 - it shields itself, bounded
                 finally:
                     self._run = None
+                    self._has_run = True
 
     async def stop(self) -> None:
         """Take no more requests, and have streams end in good order; does not wait for that."""
@@ -191,7 +193,9 @@ class StreamableHTTPSessionManager:
     async def _answer(self, request: HttpRequest, response: HttpResponse) -> Refusal | None:
         run = self._run
         if run is None or run.stopping:
-            return not_running(stopping=run is not None, manager="mcp.session_manager")
+            return not_running(
+                stopping=run is not None, has_run=self._has_run, manager="mcp.session_manager"
+            )
         with run.active.request():
             return await self._serve(run, request, response)
         return cut_off(response)

@@ -11,9 +11,10 @@ from hypercorn.trio.worker_context import WorkerContext
 
 from trio_mcp._checks import check_kind
 from trio_mcp.transports._connections import OpenConnections
+from trio_mcp.transports._lifespan import open_lifespan
 
 from ._driver import HttpConnection, Limits
-from ._lifespan import open_lifespan
+from ._lifespan import AsgiLifespan
 from ._listeners import open_listeners, tls_context, url_of
 from ._protocols import HttpConfig
 from ._serve_options import ServeOptions
@@ -94,7 +95,8 @@ async def serve_http_app(  # noqa: ASYNC114, ASYNC128 - the server reports that 
 
     Raises:
       OSError: if an address cannot be had, or the files for TLS cannot be read.
-      Exception: what the application's lifespan raised.
+      Exception: what the application's lifespan raised: also one that ends while the
+          application is served, which ends that at once.
 
     Error handling:
       What goes wrong with one connection ends that connection and is logged; what the
@@ -114,10 +116,10 @@ async def serve_http_app(  # noqa: ASYNC114, ASYNC128 - the server reports that 
         context = tls_context(
             options.certfile, options.keyfile, options.keyfile_password, http2=options.http2
         )
-    async with open_lifespan(app) as state:
+    async with open_lifespan(AsgiLifespan(app)) as lifespan:
         listening = await open_listeners(options.addresses)
         try:
-            server = _Server(app, options, state, context)
+            server = _Server(app, options, lifespan.state, context)
             await server.run(listening, on_stop, task_status)
         finally:
             listening.close()

@@ -82,7 +82,8 @@ async def serve_http(  # noqa: ASYNC114, ASYNC128 - `serve_http_app` reports tha
     Raises:
       TypeError, ValueError: if an option is something else, or a variable of the environment.
       OSError: if an address cannot be had, or the files for TLS cannot be read.
-      Exception: what the lifespan raised.
+      Exception: what the lifespan raised: also one that ends while the server runs, which ends
+          that at once.
 
     Cancellation:
       All connections are closed at once, and then the lifespan is left, in ten seconds at most,

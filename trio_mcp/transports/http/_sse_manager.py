@@ -140,6 +140,7 @@ class SseSessionManager:
         self._server = app
         self._message_path = message_path
         self._run: _Run | None = None
+        self._has_run = False
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None]:
@@ -168,6 +169,7 @@ class SseSessionManager:
                     with finish_within(STOP_SECONDS):
                         await run.active.wait_idle()  # noqa: ASYNC102 - in finish_within
                     self._run = None
+                    self._has_run = True
 
     async def stop(self) -> None:
         """Take no more requests, and let sessions end; does not wait for that.
@@ -192,7 +194,11 @@ class SseSessionManager:
         async def serve(request: HttpRequest, response: HttpResponse) -> Refusal | None:
             run = self._run
             if run is None or run.stopping:
-                return not_running(stopping=run is not None, manager="app.session_manager")
+                return not_running(
+                    stopping=run is not None,
+                    has_run=self._has_run,
+                    manager="app.session_manager",
+                )
             refusal = check_caller(request.headers, self.options.transport_security)
             if refusal is None:
                 refusal = await admit(self.protection.guard, request)

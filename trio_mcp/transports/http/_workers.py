@@ -15,8 +15,8 @@ import trio
 from trio_mcp._rpc._interrupt import BUSY_TIMEOUT, run_until_signal
 from trio_mcp._variables import from_environment, options_of
 from trio_mcp.transports._foreground import NotThere, announce, say
+from trio_mcp.transports._lifespan import SHUTDOWN_TIMEOUT
 
-from ._lifespan import SHUTDOWN_TIMEOUT
 from ._listeners import Listening, cannot_listen, make_deaf, tls_context
 from ._serve_http import read_options, serve_http
 from ._serve_options import FD, UNIX, WorkerOptions, split_address

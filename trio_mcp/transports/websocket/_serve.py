@@ -12,6 +12,7 @@ import trio
 from trio_mcp._checks import check_kind
 from trio_mcp._rpc._service import Service
 from trio_mcp.transports._connections import OpenConnections
+from trio_mcp.transports._lifespan import open_lifespan
 from trio_mcp.transports._settling import warn_if_open
 from trio_mcp.transports.http._guard import protection_of
 from trio_mcp.transports.http._listeners import (
@@ -22,7 +23,7 @@ from trio_mcp.transports.http._listeners import (
 from trio_mcp.transports.http._serve_options import UNIX
 
 from ._defaults import CLOSE_TIMEOUT
-from ._lifespan import open_lifespan
+from ._lifespan import ServerLifespan
 from ._options import read_options
 from ._server_connection import Endpoint, ServerConnection
 
@@ -103,7 +104,8 @@ async def serve_websocket(  # noqa: ASYNC114, ASYNC128 - the server reports that
     Raises:
       TypeError, ValueError: if an option is something else, or a variable of the environment.
       OSError: if an address cannot be had, or the files for TLS cannot be read.
-      Exception: what the lifespan raised.
+      Exception: what the lifespan raised: also one that ends while the server runs, which ends
+          that at once.
 
     Error handling:
       What goes wrong with one connection ends that connection, and is logged.
@@ -123,10 +125,10 @@ async def serve_websocket(  # noqa: ASYNC114, ASYNC128 - the server reports that
         tls = tls_context(
             listening.certfile, listening.keyfile, listening.keyfile_password, http2=False
         )
-    async with open_lifespan(server) as serving:
+    async with open_lifespan(ServerLifespan(server)) as lifespan:
         sockets = await open_listeners(listening.addresses)
         try:
-            endpoint = Endpoint(serving, listening, of_endpoint, protection_of(server))
+            endpoint = Endpoint(lifespan.serving, listening, of_endpoint, protection_of(server))
             run = _Run(endpoint, tls)
             await run.serve(sockets, task_status)
         finally:
