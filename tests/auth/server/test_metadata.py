@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route as StarletteRoute
 
 from tests.auth.server._authorization_server import ISSUER, RESOURCE, authorization_server
 from trio_mcp.auth import (
@@ -169,3 +171,16 @@ async def test_pages_of_other_origins_cannot_read_where_people_are_sent():
     async with authorization_server() as server:
         response = await server.authorize(resource=RESOURCE)
         assert "access-control-allow-origin" not in response.headers
+
+
+async def test_routes_fit_into_an_application_of_starlette():
+    provider = InMemoryOAuthProvider(auto_approve="alice")
+    routes = create_auth_routes(provider, ISSUER)
+    app = Starlette(
+        routes=[StarletteRoute(each.path, each, methods=each.methods) for each in routes]
+    )
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ISSUER) as http:
+        response = await http.get("/.well-known/oauth-authorization-server")
+        assert response.json()["issuer"] == ISSUER
+        assert (await http.post("/token")).status_code == 400
+        assert (await http.get("/token")).status_code == 405

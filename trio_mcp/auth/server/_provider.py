@@ -23,7 +23,7 @@ import trio
 from trio_mcp.auth._models import OAuthDocument
 from trio_mcp.types._base import wire_model
 
-from ._access import AccessToken
+from ._access import AccessToken, TokenVerifier
 from ._errors import TokenError
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ class BringsRoutes(Protocol):
         ...
 
 
-class ProviderTokenVerifier:
+class ProviderTokenVerifier(TokenVerifier):
     """Checks tokens by asking the provider that issued them, in the same process.
 
     Args:
