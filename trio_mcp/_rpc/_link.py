@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
@@ -114,6 +114,11 @@ class Link(ABC):
     def mirrors_arguments(self) -> bool:
         """Whether `CallOptions.headers` travel: arguments that a tool wants to see there."""
         return False
+
+    @property
+    def authorizer(self) -> Any:
+        """What signs requests, and has a ``principal``; None where nothing does."""
+        return None
 
     async def wait_usable(  # noqa: B027 - most never mend
         self, method: str, seconds: float | None

@@ -84,11 +84,12 @@ class _Question:
     params_key: str
     group: Group
     revision: Revision
+    principal: str
     ask: Callable[[], Awaitable[Any]]
 
     @property
-    def subject(self) -> tuple[str, str]:
-        return self.method, self.params_key
+    def subject(self) -> tuple[str, str, str]:
+        return self.method, self.params_key, self.principal
 
 
 @attrs.frozen(eq=False)
@@ -102,18 +103,24 @@ class _Answer:
 
 
 class ResponseCache:
-    """The results that one client keeps. Whoever gets one may change it: it is a copy."""
+    """The results that one client keeps. Whoever gets one may change it: it is a copy.
+
+    Attributes:
+      signs: What signs requests, and says in whose name: nobody else gets the results.
+
+    """
 
     def __init__(self, config: CacheConfig) -> None:
         self._config = config
+        self.signs: Any = None
         self._store = GuardedStore(config.store or InMemoryResponseCacheStore())
         self._target = config.target_id or secrets.token_hex(8)
         self._changes = Changes()
         # A store that nobody else looks into may hold what is stale.
         self._eviction = None if config.store is None else Eviction(self._store)
         self._revision: Revision | None = None
-        self._asking: dict[tuple[str, str], _Asking] = {}
-        self._uncacheable: set[tuple[str, str]] = set()
+        self._asking: dict[tuple[str, str, str], _Asking] = {}
+        self._uncacheable: set[tuple[str, str, str]] = set()
 
     async def fetch(
         self,
@@ -134,7 +141,8 @@ class ResponseCache:
         params_key = None if mode == "bypass" else _params_key(params)
         if params_key is None:
             return await ask()
-        question = _Question(method, params_key, _group(method, params), revision, ask)
+        group, principal = _group(method, params), self._principal()
+        question = _Question(method, params_key, group, revision, principal, ask)
         if mode == "refresh":
             return await self._refresh(question)
         while True:
@@ -205,8 +213,11 @@ class ResponseCache:
         value, count = answer.kept, answer.count
         if value is None or self._changes.count(question.group) != count:
             return
+        if self._principal() != question.principal:
+            # Somebody has logged in meanwhile: nobody knows in whose name this came.
+            return
         is_public = question.revision.has_cache_hints and value.cache_scope == "public"
-        private, public = self._keys(question.method, question.params_key, question.revision)
+        private, public = self._keys_of(question)
         key, other = (public, private) if is_public else (private, public)
         if self._eviction is not None:
             self._eviction.saw((key,), question.group)
@@ -227,7 +238,7 @@ class ResponseCache:
     async def _read(self, question: _Question) -> Any:
         changes, group = self._changes, question.group
         count = changes.count(group)
-        private, public = self._keys(question.method, question.params_key, question.revision)
+        private, public = self._keys_of(question)
         if self._eviction is not None:
             self._eviction.saw((private, public), group)
 
@@ -270,7 +281,8 @@ class ResponseCache:
                 method, uri = group
                 params_key = _params_key({"uri": uri} if uri else {})
                 if params_key is not None:
-                    self._eviction.saw(self._keys(method, params_key, self._revision), group)
+                    keys = self._keys(method, params_key, self._revision, self._principal())
+                    self._eviction.saw(keys, group)
             self._eviction.changed(group)
 
     def open(self, revision: Revision | None) -> AbstractAsyncContextManager[None]:
@@ -278,11 +290,21 @@ class ResponseCache:
         self._revision = revision
         return nullcontext() if self._eviction is None else self._eviction.open()
 
-    def _keys(self, method: str, params_key: str, revision: Revision) -> tuple[CacheKey, CacheKey]:
+    def _principal(self) -> str:
+        principal = getattr(self.signs, "principal", "")
+        return principal if isinstance(principal, str) else ""
+
+    def _keys_of(self, question: _Question) -> tuple[CacheKey, CacheKey]:
+        method, params_key = question.method, question.params_key
+        return self._keys(method, params_key, question.revision, question.principal)
+
+    def _keys(
+        self, method: str, params_key: str, revision: Revision, principal: str
+    ) -> tuple[CacheKey, CacheKey]:
         """Make the keys of a private and of a public result."""
-        user = self._config.partition
-        shared = "" if self._config.share_public else user
-        parts = ("private", user), ("public", shared)
+        user = [self._config.partition, *filter(None, [principal])]
+        shared = [""] if self._config.share_public else user
+        parts = ("private", *user), ("public", *shared)
         private, public = (dumps([self._target, revision.version, *each]) for each in parts)
         return (
             CacheKey(method, params_key, private.decode()),

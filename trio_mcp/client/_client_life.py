@@ -88,7 +88,7 @@ class LivingClient:
     cache: CacheConfig | None = attrs.field(factory=CacheConfig)
     ping_interval: float | None = attrs.field(default=None, kw_only=True)
     restart: RestartPolicy | None = attrs.field(default=None, kw_only=True)
-    auth: Any = attrs.field(default=None, kw_only=True)
+    auth: Any = attrs.field(default=None, kw_only=True, repr=False)
     _session: ClientSession | None = attrs.field(default=None, init=False)
     _block: GuardedBlock[ClientSession] | None = attrs.field(default=None, init=False)
     _verdict: str | None = attrs.field(default=None, init=False)
@@ -206,6 +206,9 @@ class LivingClient:
             session.on_notification(self._cache.notified)
             session.ask_tool_page = self._ask_tool_page
         async with session:
+            if self._cache is not None:
+                own = getattr(self.server, "auth", None) if self.auth is None else self.auth
+                self._cache.signs = session.authorizer if own is None else own
             await self._negotiate(session, self._verdict or self.mode)
             self._remember(session)
             if mending is not None:

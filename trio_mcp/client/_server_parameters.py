@@ -8,6 +8,7 @@ import attrs
 
 from trio_mcp._checks import check_flag, check_mapping, check_number, check_text, check_whole
 from trio_mcp.transports import StdioServerParameters
+from trio_mcp.transports.http._authorizing import check_auth
 from trio_mcp.transports.http._defaults import DEFAULT_MAX_SSE_EVENT_SIZE
 from trio_mcp.transports.websocket._defaults import (
     CONNECT_TIMEOUT,
@@ -42,25 +43,31 @@ def _names_only(headers: dict[str, Any] | None) -> str:
     return "None" if headers is None else f"<{', '.join(headers)}>"
 
 
+def _kind_only(auth: Any) -> str:
+    """Show what signs requests, and no password."""
+    return "None" if auth is None else f"<{type(auth).__name__}>"
+
+
 @attrs.frozen
 class SseServerParameters:
     """A server that is reached over HTTP+SSE, the HTTP transport of 2024-11-05.
 
     `timeout` is for reaching the server, in seconds. `sse_read_timeout` limits nothing, as in
-    `StreamableHttpParameters`.
+    `StreamableHttpParameters`. `auth` signs the requests, as of `Client`.
     """
 
     url: str
     headers: dict[str, Any] | None = attrs.field(default=None, repr=_names_only)
     timeout: float = 5.0
     sse_read_timeout: float = 300.0
+    auth: Any = attrs.field(default=None, kw_only=True, repr=_kind_only)
 
     def __attrs_post_init__(self) -> None:
         _check_http(self)
 
     def client_options(self) -> dict[str, Any]:
         """Return them as keyword arguments of `sse_client`."""
-        return {"headers": self.headers, "timeout": self.timeout}
+        return {"headers": self.headers, "timeout": self.timeout, "auth": self.auth}
 
 
 @attrs.frozen
@@ -69,7 +76,7 @@ class StreamableHttpParameters:
 
     `timeout` is for reaching the server, in seconds. `sse_read_timeout` is there because people
     know it, and limits nothing: a stream may be silent for as long as it likes, and
-    ``read_timeout_seconds`` limits a call.
+    ``read_timeout_seconds`` limits a call. `auth` signs the requests, as of `Client`.
     """
 
     url: str
@@ -78,6 +85,7 @@ class StreamableHttpParameters:
     sse_read_timeout: float = 300.0
     terminate_on_close: bool = True
     max_sse_event_size: int | None = DEFAULT_MAX_SSE_EVENT_SIZE
+    auth: Any = attrs.field(default=None, kw_only=True, repr=_kind_only)
 
     def __attrs_post_init__(self) -> None:
         _check_http(self)
@@ -92,6 +100,7 @@ class StreamableHttpParameters:
             "connect_timeout": self.timeout,
             "terminate_on_close": self.terminate_on_close,
             "max_sse_event_size": self.max_sse_event_size,
+            "auth": self.auth,
         }
 
 
@@ -109,9 +118,11 @@ class WebSocketServerParameters:
     max_message_size: int = attrs.field(default=DEFAULT_MAX_ANSWER_SIZE, kw_only=True)
     ping_interval: float | None = attrs.field(default=DEFAULT_PING_INTERVAL, kw_only=True)
     ping_timeout: float = attrs.field(default=DEFAULT_PING_TIMEOUT, kw_only=True)
+    auth: Any = attrs.field(default=None, kw_only=True, repr=_kind_only)
 
     def __attrs_post_init__(self) -> None:
         _check_reached(self)
+        check_auth(self.auth, only_ours=True)
         check_whole("max_message_size", self.max_message_size, least=1)
         if self.ping_interval is not None:
             check_number("ping_interval", self.ping_interval, above=0)
@@ -126,11 +137,13 @@ class WebSocketServerParameters:
             "max_message_size": self.max_message_size,
             "ping_interval": self.ping_interval,
             "ping_timeout": self.ping_timeout,
+            "auth": self.auth,
         }
 
 
 def _check_http(parameters: SseServerParameters | StreamableHttpParameters) -> None:
     _check_reached(parameters)
+    check_auth(parameters.auth)
     check_number("sse_read_timeout", parameters.sse_read_timeout, least=0)
 
 

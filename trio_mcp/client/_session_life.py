@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from trio_mcp._checks import check_callable
 from trio_mcp._rpc._block import GuardedBlock
@@ -108,6 +108,11 @@ class LivingSession:
     def mends(self) -> bool:
         """Whether a lost connection comes back, since a restart policy is in force."""
         return self._link is not None and self._link.mends
+
+    @property
+    def authorizer(self) -> Any:
+        """What signs the requests over Streamable HTTP, if anything does."""
+        return None if self._link is None else self._link.authorizer
 
     async def wait_lost(self) -> ConnectionLost:
         """Wait until the connection has ended for good, and return how.

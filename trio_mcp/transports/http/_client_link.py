@@ -329,6 +329,11 @@ class HttpLink(Link):
         return True
 
     @property
+    def authorizer(self) -> Any:
+        """See `Link.authorizer`."""
+        return self._endpoint.auth
+
+    @property
     def lost(self) -> bool:
         """Whether this side has closed it: a request that fails takes no other with it."""
         return self._lost is not None

@@ -65,6 +65,11 @@ class Endpoint:
     _is_own: bool = attrs.field(default=True, kw_only=True, alias="is_own")
     _warned: bool = False
 
+    @property
+    def auth(self) -> Any:
+        """What signs the requests."""
+        return self._auth
+
     async def send(
         self,
         method: str,

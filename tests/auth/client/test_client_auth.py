@@ -1,0 +1,308 @@
+"""`Client(url, auth=…)`, whatever the server is reached by."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import trio
+
+from trio_mcp import Client, ClientSessionGroup, MCPServer
+from trio_mcp.auth import BearerAuth, OAuth
+from trio_mcp.client import (
+    CacheConfig,
+    InMemoryResponseCacheStore,
+    SseServerParameters,
+    StreamableHttpParameters,
+    WebSocketServerParameters,
+)
+from trio_mcp.errors import ConnectionLost
+from trio_mcp.transports import (
+    StdioServerParameters,
+    serve_http_app,
+    serve_websocket,
+    websocket_client,
+)
+from trio_mcp.transports.http._serve_options import ServeOptions
+
+from ._town import Person, Seen, Town, as_json, open_town
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+
+def make_server() -> MCPServer:
+    mcp = MCPServer("guarded")
+
+    @mcp.tool()
+    def greet(name: str) -> str:
+        return f"Hello, {name}"
+
+    return mcp
+
+
+@asynccontextmanager
+async def guarded(kind: str) -> AsyncGenerator[tuple[str, Town], None]:
+    """Serve over one of our carriers what only tokens of a town open."""
+    app = make_server().sse_app() if kind == "sse" else make_server().streamable_http_app()
+    town = Town()
+
+    async def guard(scope: Any, receive: Any, send: Any) -> None:
+        path = scope["path"]
+        headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+        seen = Seen(scope["method"], path, headers, b"")
+        if path in {"/mcp", "/sse"} or path.startswith("/messages"):
+            town.seen.append(seen)
+            if town.scopes.get(seen.bearer or "") is not None:
+                await app(scope, receive, send)
+                return
+            status, fields, body = town.mcp(seen)
+            raw = [(name.encode(), value.encode()) for name, value in fields.items()]
+            await send({"type": "http.response.start", "status": status, "headers": raw})
+            await send({"type": "http.response.body", "body": body})
+        else:
+            await town(scope, receive, send)
+
+    async def with_lifespan(scope: Any, receive: Any, send: Any) -> None:
+        await (app if scope["type"] == "lifespan" else guard)(scope, receive, send)
+
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(serve_http_app, with_lifespan, ServeOptions(port=0))
+        town.base = town.issuer = served.url
+        town.url = f"{served.url}/{kind}"
+        metadata = {"resource": town.url, "authorization_servers": [town.issuer]}
+        town.hooks[f"/.well-known/oauth-protected-resource/{kind}"] = lambda seen: as_json(
+            metadata
+        )
+        yield town.url, town
+        nursery.cancel_scope.cancel()
+
+
+async def greeting(client: Client) -> str | None:
+    result = await client.call_tool("greet", {"name": "Ada"})
+    return getattr(result.content[0], "text", None)
+
+
+@pytest.mark.req("R-443", "R-444")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_over_streamable_http(mode: str) -> None:
+    async with (
+        guarded("mcp") as (url, town),
+        Client(url, auth=OAuth(callback=Person(town)), mode=mode) as client,
+    ):
+        assert await greeting(client) == "Hello, Ada"
+    assert town.logins == 1
+    # A session of the older era ends with a token, too.
+    assert [each.bearer for each in town.seen if each.path == "/mcp"][1:] == ["access-1"] * (
+        len([each for each in town.seen if each.path == "/mcp"]) - 1
+    )
+
+
+@pytest.mark.req("R-443", "R-444")
+async def test_over_http_sse_which_is_tried_at_last() -> None:
+    async with (
+        guarded("sse") as (url, town),
+        Client(url, auth=OAuth(callback=Person(town))) as client,
+    ):
+        assert await greeting(client) == "Hello, Ada"
+    assert town.logins == 1
+    assert {each.bearer for each in town.seen if each.path.startswith("/messages")} == {"access-1"}
+
+
+@pytest.mark.req("R-414")
+async def test_over_a_websocket() -> None:
+    # The upgrade is asked for, refused, and asked for again with a token.
+    heads: list[bytes] = []
+    async with open_town() as town, trio.open_nursery() as nursery:
+        served = await nursery.start(partial(serve_websocket, make_server(), port=0))
+        port = int(served.url.rpartition(":")[2].partition("/")[0])
+
+        async def gate(near: trio.SocketStream) -> None:
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += await near.receive_some(4096)
+            heads.append(head)
+            if b"uthorization: Bearer access-" not in head:
+                where = f"{town.base}/.well-known/oauth-protected-resource/mcp"
+                await near.send_all(
+                    b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n"
+                    + f'WWW-Authenticate: Bearer resource_metadata="{where}"\r\n\r\n'.encode()
+                )
+                await near.aclose()
+                return
+            async with await trio.open_tcp_stream("127.0.0.1", port) as far:
+                own = f"127.0.0.1:{gate_port}".encode()
+                await far.send_all(head.replace(own, f"127.0.0.1:{port}".encode()))
+                async with trio.open_nursery() as both:
+                    both.start_soon(pass_on, near, far)
+                    await pass_on(far, near)
+                    both.cancel_scope.cancel()
+
+        (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        gate_port = listener.socket.getsockname()[1]
+        nursery.start_soon(trio.serve_listeners, gate, [listener])
+        url = f"ws://127.0.0.1:{gate_port}/mcp"
+        town.hooks["/.well-known/oauth-protected-resource/mcp"] = lambda seen: as_json(
+            {
+                "resource": f"http://127.0.0.1:{gate_port}/mcp",
+                "authorization_servers": [town.issuer],
+            }
+        )
+        async with Client(url, auth=OAuth(url, callback=Person(town))) as client:
+            assert await greeting(client) == "Hello, Ada"
+        nursery.cancel_scope.cancel()
+    assert len(heads) == 2
+    assert town.logins == 1
+    assert town.asked("/token")[0].form["resource"] == f"http://127.0.0.1:{gate_port}/mcp"
+
+
+async def pass_on(source: trio.SocketStream, target: trio.SocketStream) -> None:
+    try:
+        while data := await source.receive_some(65_536):
+            await target.send_all(data)
+        await target.send_eof()
+    except (trio.BrokenResourceError, trio.ClosedResourceError):
+        pass
+
+
+async def test_by_parameters_of_a_group() -> None:
+    async with guarded("mcp") as (url, town):
+        parameters = StreamableHttpParameters(url, auth=OAuth(callback=Person(town)))
+        async with ClientSessionGroup() as group:
+            await group.connect_to_server(parameters)
+            assert set(group.tools) == {"greet"}
+    assert town.logins == 1
+
+
+async def test_a_token_of_ones_own() -> None:
+    async with guarded("mcp") as (url, town):
+        town.scopes["mine-1"] = ""
+        async with Client(url, auth=BearerAuth("mine-1")) as client:
+            assert await greeting(client) == "Hello, Ada"
+        with pytest.raises(ConnectionLost, match="status 401"):
+            async with Client(url, auth=BearerAuth("other")):
+                pass
+    assert town.logins == 0
+
+
+async def test_what_httpx_takes_is_taken() -> None:
+    class Own(httpx.Auth):
+        def auth_flow(self, request: httpx.Request) -> Any:
+            request.headers["Authorization"] = "Bearer mine-1"
+            yield request
+
+    async with guarded("mcp") as (url, town):
+        town.scopes["mine-1"] = ""
+        async with Client(url, auth=Own()) as client:
+            assert await greeting(client) == "Hello, Ada"
+        with pytest.raises(ConnectionLost, match="status 401"):
+            async with Client(url, auth=("name", "password")):
+                pass
+        assert town.seen[-1].headers["authorization"].startswith("Basic ")
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        make_server(),
+        StdioServerParameters(command="x"),
+        StreamableHttpParameters("http://127.0.0.1:1/mcp"),
+        websocket_client("ws://127.0.0.1:1/mcp"),
+    ],
+    ids=["server", "command", "parameters", "transport"],
+)
+def test_only_a_url_takes_it(server: Any) -> None:
+    with pytest.raises(TypeError, match="auth is for a URL"):
+        Client(server, auth=BearerAuth("x"))
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/mcp", "ws://127.0.0.1:1/mcp"])
+@pytest.mark.parametrize("wrong", ["token", BearerAuth, OAuth])
+def test_what_cannot_sign_is_told_at_once(url: str, wrong: Any) -> None:
+    with pytest.raises(TypeError, match="auth: expected"):
+        Client(url, auth=wrong)
+
+
+def test_a_websocket_takes_ours_alone() -> None:
+    for make in (Client, WebSocketServerParameters):
+        with pytest.raises(TypeError, match="a WebSocket is opened without httpx"):
+            make("ws://127.0.0.1:1/mcp", auth=httpx.BasicAuth("a", "b"))
+
+
+@pytest.mark.parametrize(
+    "kind", [StreamableHttpParameters, SseServerParameters, WebSocketServerParameters]
+)
+def test_parameters_show_no_secret(kind: Any) -> None:
+    shown = repr(kind("http://127.0.0.1:1/mcp", auth=BearerAuth("SECRET")))
+    assert "<BearerAuth>" in shown
+    assert "SECRET" not in shown
+    assert "SECRET" not in repr(BearerAuth("SECRET"))
+    with pytest.raises(TypeError, match="auth: expected"):
+        kind("http://127.0.0.1:1/mcp", auth="SECRET")
+    client = Client("http://127.0.0.1:1/mcp", auth=("name", "SECRET"))
+    assert "SECRET" not in repr(client)
+
+
+@pytest.mark.parametrize("wrong", ["", "Bearer x", "a b", "ü", "a\n"])
+def test_a_token_that_cannot_be_one_is_told_without_it(wrong: str) -> None:
+    with pytest.raises(ValueError, match="token: expected a token alone") as caught:
+        BearerAuth(wrong)
+    assert not wrong or wrong not in str(caught.value)
+
+
+# In whose name an answer came
+
+
+async def lists_asked(town: Town, client: Client) -> int:
+    before = len(town.asked("/mcp"))
+    await client.list_tools()
+    return len(town.asked("/mcp")) - before
+
+
+async def test_what_one_person_was_told_is_not_given_to_another() -> None:
+    town, store = Town(), InMemoryResponseCacheStore()
+    person = Person(town)
+
+    @asynccontextmanager
+    async def connected(auth: Any) -> AsyncGenerator[Client, None]:
+        cache = CacheConfig(store=store, target_id="town")
+        async with Client(town.transport(auth), mode="2026-07-28", cache=cache) as client:
+            await client.call_tool("work")
+            yield client
+
+    town.scopes["ada"] = town.scopes["bob"] = ""
+    async with connected(BearerAuth("ada")) as client:
+        assert await lists_asked(town, client) == 1
+        assert await lists_asked(town, client) == 0
+    async with connected(BearerAuth("ada")) as client:
+        assert await lists_asked(town, client) == 0
+    async with connected(BearerAuth("bob")) as client:
+        assert await lists_asked(town, client) == 1
+    oauth = OAuth(town.url, callback=person)
+    async with connected(oauth) as client:
+        assert await lists_asked(town, client) == 1
+        assert await lists_asked(town, client) == 0
+        first = oauth.principal
+        # A new token of the same login is of the same person; a new login may be of another.
+        town.expire()
+        await client.call_tool("work")
+        assert oauth.principal == first
+        assert await lists_asked(town, client) == 0
+        town.expire()
+        town.refresh_tokens.clear()
+        await client.call_tool("work")
+        assert oauth.principal not in {"", first}
+        assert await lists_asked(town, client) == 1
+
+
+async def test_what_came_while_somebody_logged_in_is_not_kept() -> None:
+    async with (
+        open_town() as town,
+        Client(town.url, auth=OAuth(callback=Person(town)), mode="2026-07-28") as client,
+    ):
+        assert await lists_asked(town, client) == 2
+        assert await lists_asked(town, client) == 1
+        assert await lists_asked(town, client) == 0
