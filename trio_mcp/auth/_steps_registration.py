@@ -10,7 +10,7 @@ from trio_mcp.transports.http._http_errors import shown
 
 from ._identifiers import check_https, is_loopback_url, is_same_origin, issuers_match
 from ._models import OAuthClientInformationFull
-from ._scopes import union_scopes
+from ._scopes import missing_scopes, split_scopes, union_scopes
 from ._step_types import HttpStep, SaveClientStep
 from ._steps_answers import answered, oauth_error, read_object, told
 from ._steps_client_auth import KNOWN_METHODS, has_expired_secret, why_unusable
@@ -30,14 +30,21 @@ def client_for(
       OAuthFlowError: if there is no way to get one.
 
     """
-    client = known_client(memory, config)
+    client = known_client(memory, config, scope)
     if client is None:
         client = yield from _register(memory, config, scope)
     return client
 
 
-def known_client(memory: Memory, config: FlowConfig) -> OAuthClientInformationFull | None:
+def known_client(
+    memory: Memory, config: FlowConfig, scope: str | None = None
+) -> OAuthClientInformationFull | None:
     """Give the client for the authorization server in memory, if no registration is needed.
+
+    Args:
+      memory: Holds the registrations.
+      config: What was given comes first.
+      scope: What will be asked for. A registration for less is of no use for it.
 
     Raises:
       OAuthFlowError: if one was registered beforehand, and cannot be used with this server.
@@ -47,7 +54,7 @@ def known_client(memory: Memory, config: FlowConfig) -> OAuthClientInformationFu
         return _given(config.client_info, memory, config)
     if memory.stored_client is not None:
         _bind_stored(memory, config)
-    stored = _stored(memory, config)
+    stored = _stored(memory, config, scope)
     return stored if stored is not None else _client_with_document(memory, config)
 
 
@@ -80,19 +87,25 @@ def _bind_stored(memory: Memory, config: FlowConfig) -> None:
     memory.clients[_issuer(memory)] = _given(client, memory, config)
 
 
-def _stored(memory: Memory, config: FlowConfig) -> OAuthClientInformationFull | None:
+def _stored(
+    memory: Memory, config: FlowConfig, scope: str | None
+) -> OAuthClientInformationFull | None:
     issuer = _issuer(memory)
-    for known, client in memory.clients.items():
-        if issuers_match(known, issuer):
-            return client if _is_still_right(client, config) else None
-    return None
+    fitting = (each for known, each in memory.clients.items() if issuers_match(known, issuer))
+    client = next(fitting, None)
+    if client is None or has_expired_secret(client, config.now()):
+        return None
+    if client.issuer is None or registration_endpoint(memory) is None:
+        return client  # nobody can make it anew
+    return client if _is_enough(client, config, scope) else None
 
 
-def _is_still_right(client: OAuthClientInformationFull, config: FlowConfig) -> bool:
-    if has_expired_secret(client, config.now()):
+def _is_enough(client: OAuthClientInformationFull, config: FlowConfig, scope: str | None) -> bool:
+    # RFC 7591, section 2: scopes that are registered are all that can be asked for.
+    if client.scope is not None and missing_scopes(client.scope.split(), split_scopes(scope)):
         return False
     ours = config.client_metadata.redirect_uris
-    return not ours or client.issuer is None or _has_redirect(client, ours[0])
+    return not ours or _has_redirect(client, ours[0])
 
 
 def _has_redirect(client: OAuthClientInformationFull, uri: str) -> bool:
@@ -141,6 +154,9 @@ def _register(
         step = _request(endpoint, {**document, "application_type": other}, config)
         answer = yield step
     client = _read_registration(step, answer, memory, config)
+    if client.scope is not None:
+        # What the server left out it would leave out again.
+        client = client.evolve(scope=union_scopes(client.scope, document.get("scope")))
     memory.clients[_issuer(memory)] = client
     memory.unsaved_client = client
     yield SaveClientStep(client_info=client)

@@ -240,13 +240,22 @@ def test_redirect_that_comes_back_with_a_slash_is_the_same(world, answer, writte
     [
         {"client_secret": "s3cret", "client_secret_expires_at": 999_999},
         {"redirect_uris": ["http://127.0.0.1:9/callback"]},
+        {"scope": "b c"},
     ],
 )
 def test_registration_that_is_stale_is_made_anew(world, stale):
     world.stored = Stored(client_info=mine(issuer="https://as.example", **stale))
-    assert world.challenge()
+    assert world.challenge(header="Bearer scope=a")
     assert world.queries[0]["client_id"] == "client-1"
     assert world.stored.client_info.client_id == "client-1"
+
+
+@pytest.mark.parametrize("stale", [{"scope": "b"}, {"redirect_uris": ["http://127.0.0.1:9/"]}])
+def test_registration_that_nobody_can_make_anew_is_used(world, stale):
+    world.publish(registration_endpoint=None)
+    world.stored = Stored(client_info=mine(issuer="https://as.example", **stale))
+    assert world.challenge(header="Bearer scope=a")
+    assert world.queries[0]["client_id"] == "mine"
 
 
 def test_registration_that_the_server_has_forgotten_is_made_anew_next_time(world, answer):

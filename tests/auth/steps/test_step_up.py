@@ -33,9 +33,34 @@ def serve_with(world, answer, *needed):
 def test_operation_asks_once_for_what_it_needs_and_for_what_there_was(world, answer):
     assert world.call(serve_with(world, answer, "write", "read")).status == 200
     assert [query["scope"] for query in world.queries] == ["read", "read write"]
-    assert world.registered == 1
     # What is known of the servers is used again.
     assert len([url for url in world.requested if ".well-known" in url]) == 2
+
+
+@pytest.mark.parametrize(
+    ("published", "registered"),
+    [(["write"], ["read write"]), (["other"], ["read other", "read write other"])],
+)
+def test_scope_that_the_client_is_not_registered_for_is_registered(
+    world, answer, published, registered
+):
+    world.publish(prm={"scopes_supported": published})
+    assert world.call(serve_with(world, answer, "write", "read")).status == 200
+    assert [each["scope"] for each in world.registrations] == registered
+    assert world.queries[-1]["client_id"] == f"client-{len(registered)}"
+    assert world.stored.client_info.client_id == f"client-{len(registered)}"
+
+
+@pytest.mark.parametrize("scope", ["read", None])
+def test_server_that_registers_less_is_not_asked_again(world, answer, scope):
+    def register(step):
+        world.registered += 1
+        return answer(201, {"client_id": f"client-{world.registered}", "scope": scope})
+
+    world.publish(prm={"scopes_supported": ["write"]})
+    world.routes["https://as.example/register"] = register
+    assert world.call(serve_with(world, answer, "write", "read")).status == 200
+    assert world.registered == 1
 
 
 @pytest.mark.req("R-463")
