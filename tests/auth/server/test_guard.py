@@ -249,7 +249,7 @@ async def test_verifier_that_returns_something_else_lets_nobody_in(caplog):
     assert "expected an AccessToken or None" in caplog.text
 
 
-@pytest.mark.req("R-450")
+@pytest.mark.req("R-440", "R-450")
 @pytest.mark.parametrize(
     ("resource", "fits"),
     [
@@ -387,6 +387,7 @@ async def test_who_asks_one_server_in_a_handler_of_another_is_not_the_one_who_as
 # Settings
 
 
+@pytest.mark.req("R-455", "R-518")
 @pytest.mark.parametrize(
     ("changes", "error", "told"),
     [

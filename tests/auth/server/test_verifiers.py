@@ -466,6 +466,7 @@ async def test_known_tokens_are_given_as_objects_or_as_their_attributes():
         ({"secret": "ada"}, TypeError),
         ({"secret": {}}, ValueError),
         ({"secret": {"client_id": 7}}, ValueError),
+        ({"secret of ada": {"client_id": "a"}}, ValueError),
     ],
 )
 def test_what_is_no_token_is_refused_without_being_named(tokens, error):

@@ -55,7 +55,7 @@ def called(tool: str, number: int = 1) -> bytes:
     return text({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
 
 
-@pytest.mark.req("R-448", "R-100")
+@pytest.mark.req("R-448", "R-100", "R-414")
 async def test_without_a_good_token_there_is_no_connection():
     async with serving(make_server()) as served:
         status, head, _ = await answer_to(served)

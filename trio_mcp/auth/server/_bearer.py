@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from trio_mcp.transports.http._headers import Headers
 
 _CREDENTIALS: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?: +(.*))?", re.DOTALL)
-_TOKEN68: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+TOKEN68: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+"""What a token looks like in a header."""
 
 _SCHEMES: Final = {"bearer": "Bearer", "dpop": "DPoP"}
 
@@ -52,6 +53,6 @@ def read_credentials(headers: Headers) -> Credentials | None:
     if found is None or scheme is None:
         return None
     token: str = (found[2] or "").strip(" \t")
-    if _TOKEN68.fullmatch(token) is None:
+    if TOKEN68.fullmatch(token) is None:
         raise MalformedCredentials(f"Authorization: {scheme} comes with one token, and no blanks")
     return Credentials(scheme, token)

@@ -11,6 +11,7 @@ import trio
 from trio_mcp._checks import check_kind
 
 from ._access import AccessToken
+from ._bearer import TOKEN68
 
 
 @final
@@ -52,6 +53,8 @@ class StaticTokenVerifier:
 
 def _access_token(text: str, given: Any, resource: str | None) -> AccessToken:
     # No error names the token that it is about.
+    if TOKEN68.fullmatch(text) is None:
+        raise ValueError("tokens: one can be in no header: letters, digits and -._~+/ will do")
     if not isinstance(given, (AccessToken, Mapping)):
         raise TypeError("tokens: expected an AccessToken or a dict of its attributes for each")
     if isinstance(given, AccessToken):
