@@ -359,6 +359,21 @@ async def test_a_user_that_may_not_publish_is_told_so_in_the_log(redis_server, c
     assert caplog.text.count("An event reaches no other process: Redis at unix://") == 1
 
 
+@pytest.mark.parametrize("event", [EventsLost(), "tools/list_changed"])
+async def test_what_cannot_be_published_is_an_error_of_who_publishes_it(redis_server, event):
+    bus = RedisSubscriptionBus(redis_server.url)
+    async with bus.open():
+        ear = Ear(bus)
+        with pytest.raises(TypeError, match="event: expected an event"):
+            await bus.publish(event)
+        with pytest.raises(ValueError, match="uri: the text holds a lone surrogate"):
+            await bus.publish(ResourceUpdated("file:///r\udcff"))
+        await bus.publish(TOOLS)
+        assert await ear.next() == TOOLS
+        with trio.fail_after(SOON):
+            await bus._channel._blocks[0].flush()
+
+
 @pytest.mark.parametrize(
     ("url", "error", "words"),
     [

@@ -8,10 +8,11 @@ import pytest
 import trio
 import trio.testing
 
-from trio_mcp import Server
+from trio_mcp import Context, MCPServer, Server
 from trio_mcp.client import Client
 from trio_mcp.errors import MCPError
 from trio_mcp.server import (
+    EventsLost,
     InMemorySubscriptionBus,
     ListenHandler,
     PromptsListChanged,
@@ -495,6 +496,72 @@ async def test_one_bus_serves_runs_in_several_threads():
     assert heard == [ToolsListChanged()]
     assert ended == [True]
     await bus.publish(ToolsListChanged())  # nobody is left to be called
+
+
+# What cannot be told
+
+
+@pytest.mark.parametrize("uri", ["file:///r\udcff", 5])
+def test_a_uri_that_cannot_be_told_is_an_error_of_who_tells_it(uri):
+    with pytest.raises((TypeError, ValueError), match=r"^uri: "):
+        ResourceUpdated(uri)
+
+
+@pytest.mark.parametrize("where", ["bus", "server", "announce"])
+@pytest.mark.parametrize("event", [ToolsListChanged, "tools/list_changed", EventsLost(), [], None])
+async def test_what_is_no_event_is_an_error_of_who_tells_it(where, event):
+    bus, server = InMemorySubscriptionBus(), make_server(None)
+    server.serve_changes(bus)
+    heard = []
+    bus.subscribe(heard.append)
+
+    async def announce(event):
+        server.announce(event)
+
+    tell = {"bus": bus.publish, "server": server.publish, "announce": announce}[where]
+    with pytest.raises(TypeError, match="event: expected an event, such as"):
+        await tell(event)
+    assert heard == []
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_handler_that_tells_such_a_uri_fails_alone(mode):
+    mcp = MCPServer("x")
+    mcp.resource("a://{+name}", name="all")(lambda name: name)
+
+    @mcp.tool()
+    async def tell(uri: str, ctx: Context) -> str:
+        await ctx.notify_resource_updated(uri + "\udcff" * uri.endswith("bad"))
+        return "told"
+
+    async with Client(mcp, mode=mode) as client:
+        assert (await client.call_tool("tell", {"uri": "a://bad"})).is_error
+        assert not (await client.call_tool("tell", {"uri": "a://good"})).is_error
+
+
+async def test_a_bus_of_others_is_told_what_it_may_not_bring():
+    class Careless(InMemorySubscriptionBus):
+        def __init__(self) -> None:
+            super().__init__()
+            self.tells = []
+
+        def subscribe(self, listener):
+            self.tells.append(listener)
+            return super().subscribe(listener)
+
+    bus = Careless()
+    mcp = MCPServer("x", subscriptions=bus)
+    mcp.add_tool(lambda: "", name="one")
+    async with Client(mcp, mode="legacy") as client:
+
+        def tell():
+            with pytest.raises(TypeError, match="expected an event"):
+                bus.tells[0]("junk")
+
+        tell()
+        # From a thread it would come out where nobody is, and end everything.
+        await trio.to_thread.run_sync(tell)
+        assert not (await client.call_tool("one")).is_error
 
 
 # Errors of use

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 
 from trio_mcp import types
+from trio_mcp._checks import check_text, wrong_kind
+from trio_mcp._codec import checked_copy
 from trio_mcp.types import SUBSCRIPTION_ID_META_KEY
 from trio_mcp.types._base import is_object
 
@@ -44,6 +46,13 @@ class ResourcesListChanged:
     """The list of resources, or of resource templates, is another one now."""
 
 
+def _check_uri(event: ResourceUpdated, attribute: object, uri: str) -> None:
+    # Here, since what is told of it is written by tasks behind, for everybody.
+    del event, attribute
+    check_text("uri", uri)
+    checked_copy(uri, "uri")
+
+
 @attrs.frozen
 class ResourceUpdated:
     """The contents of a resource are others now.
@@ -51,9 +60,12 @@ class ResourceUpdated:
     Attributes:
       uri: The resource's; it may lie below the URI that was subscribed to.
 
+    Raises:
+      TypeError, ValueError: if the URI is no text, or cannot be JSON.
+
     """
 
-    uri: str
+    uri: str = attrs.field(validator=_check_uri)
 
 
 ServerEvent: TypeAlias = (
@@ -77,7 +89,19 @@ _LIST_CHANGES: Final[dict[str, ServerEvent]] = {
     "notifications/resources/list_changed": ResourcesListChanged(),
 }
 LIST_EVENTS: Final = tuple(_LIST_CHANGES.values())
+_EVENT_CLASSES: Final = frozenset({ResourceUpdated, *map(type, LIST_EVENTS)})
 _METHOD_OF: Final = {event: method for method, event in _LIST_CHANGES.items()}
+
+
+def check_event(event: object) -> None:
+    """Check what is published, by whom it is: it is told by tasks behind.
+
+    Raises:
+      TypeError: if it is no event.
+
+    """
+    if event.__class__ not in _EVENT_CLASSES:
+        raise wrong_kind("event", "an event, such as ToolsListChanged()", event)
 
 
 def write_event(event: ServerEvent) -> tuple[str, JsonObject]:

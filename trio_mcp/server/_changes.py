@@ -17,6 +17,7 @@ from trio_mcp._protocol._subscriptions import (
     ResourcesListChanged,
     ResourceUpdated,
     ToolsListChanged,
+    check_event,
     write_event,
 )
 from trio_mcp._rpc._nursery import open_background_nursery
@@ -150,6 +151,8 @@ class _Run:
 
     def tell_sessions(self, event: ServerEvent | EventsLost) -> None:
         """Take an event of the bus: sessions of the older era are told unasked."""
+        if event.__class__ is not EventsLost:
+            check_event(event)  # the bus may be anybody's, and is told
         call_in(self._token, self._tell_sessions, event)
 
     def _tell_sessions(self, event: ServerEvent | EventsLost) -> None:

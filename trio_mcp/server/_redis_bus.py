@@ -12,7 +12,7 @@ import attrs
 import trio
 
 from trio_mcp._codec import JsonError, dumps, loads
-from trio_mcp._protocol._subscriptions import EventsLost, read_event, write_event
+from trio_mcp._protocol._subscriptions import EventsLost, check_event, read_event, write_event
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp._rpc._repeats import Repeats
 from trio_mcp.transports._redis import (
@@ -129,11 +129,13 @@ class RedisSubscriptionBus:
 
         Raises:
           RuntimeError: if the bus is not open: there is nobody to take it to the others.
+          TypeError: if it is no event.
 
         Cancellation:
           All have been told, or none.
 
         """
+        check_event(event)
         await trio.lowlevel.checkpoint_if_cancelled()
         self._channel.put(event)
         self._channel.listeners.tell(event)

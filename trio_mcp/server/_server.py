@@ -11,6 +11,7 @@ import trio
 from trio_mcp import types
 from trio_mcp._checks import check_callable, check_items, check_text
 from trio_mcp._codec import check_wire, checked_copy, encode
+from trio_mcp._protocol._subscriptions import check_event
 from trio_mcp._rpc._channel import join_ends
 from trio_mcp._rpc._nursery import finish_within
 from trio_mcp._rpc._open_blocks import entering_task
@@ -303,12 +304,23 @@ class Server(ServesHttp, Generic[LifespanContextT]):
 
         May be called at any time and from any thread. Nobody is told while the server does
         not run, nor without `serve_changes`.
+
+        Raises:
+          TypeError: if it is no event.
+
         """
+        check_event(event)
         if self._changes is not None:
             self._changes.announce(event)
 
     async def publish(self, event: ServerEvent) -> None:
-        """Tell clients an event now: hand it to the bus of `serve_changes`."""
+        """Tell clients an event now: hand it to the bus of `serve_changes`.
+
+        Raises:
+          TypeError: if it is no event.
+
+        """
+        check_event(event)
         if self._changes is None:
             await trio.lowlevel.checkpoint()
         else:

@@ -17,6 +17,7 @@ from trio_mcp._protocol._subscriptions import (
     ACKNOWLEDGED,
     Selection,
     can_subscribe,
+    check_event,
     honor,
     write_event,
 )
@@ -94,10 +95,14 @@ class InMemorySubscriptionBus:
     async def publish(self, event: ServerEvent) -> None:
         """Tell an event to every listener; one that raises is logged, and the next one told.
 
+        Raises:
+          TypeError: if it is no event.
+
         Cancellation:
           All have been told, or none.
 
         """
+        check_event(event)
         await trio.lowlevel.checkpoint_if_cancelled()
         self.tell(event)
         # A burst of events gives the streams their turn in between.

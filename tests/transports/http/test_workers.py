@@ -509,6 +509,15 @@ async def test_nor_is_it_left_where_another_address_cannot_be_had(tmp_path):
     assert not path.exists()
 
 
+async def test_the_path_of_a_unix_socket_may_be_any_bytes(tmp_path):
+    path = os.fsdecode(os.fsencode(tmp_path / "socket") + b"\xff")
+    with running(tmp_path, more=f"OPTIONS['unix_socket'] = {path!r}") as program:
+        url = (await program.wait_for(r"serving at (\S+), by 2 workers"))[1]
+        assert url.endswith("socket\\udcff")
+        program.process.terminate()
+        assert (await program.wait_ended())[0] == 0
+
+
 async def test_the_number_may_come_from_the_environment(tmp_path):
     with running(tmp_path, more="del OPTIONS['workers']", env={"MCP_WORKERS": "3"}) as program:
         await program.wait_serving(3)

@@ -11,6 +11,7 @@ parent is gone sees the other end closed, and stops.
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import os
@@ -26,7 +27,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from trio_mcp._codec import JsonError, dumps, loads
 from trio_mcp._rpc._interrupt import Ended
 from trio_mcp._rpc._late_signals import is_default, take_late_signals, take_signals_as_ever
 
@@ -68,7 +68,8 @@ class WorkerEnd:
     def started(self, urls: Sequence[str]) -> None:
         """Tell that it serves, and where."""
         with suppress(OSError):
-            self._socket.sendall(dumps({"urls": list(urls)}) + b"\n")
+            # The path of a unix socket may be any bytes, which the JSON of messages cannot say.
+            self._socket.sendall(json.dumps({"urls": list(urls)}).encode() + b"\n")
 
     def watch(self, on_stop: Callable[[], None], on_hurry: Callable[[], None]) -> None:
         """Have functions called in a thread, when it is to stop, and when it is to hurry."""
@@ -345,9 +346,9 @@ class Supervisor:
 
 def _read_urls(line: bytes) -> list[str]:
     try:
-        told: Any = loads(line)
+        told: Any = json.loads(line)
         return [str(each) for each in told["urls"]]
-    except (JsonError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return []
 
 
