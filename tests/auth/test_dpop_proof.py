@@ -82,3 +82,21 @@ def test_key_can_be_kept_by_the_application():
     jwk = private_jwk()
     assert DPoPKey(jwk).thumbprint == DPoPKey(jwk, "ES256").thumbprint
     assert jwk["d"] not in repr(DPoPKey(jwk))
+
+
+def test_digest_of_the_body_is_put_in_where_that_is_wanted():
+    plain = DPoPKey.generate()
+    assert (
+        "content_digest" not in read(plain.proof("POST", "https://h", now=1, content=b"")).claims
+    )
+    key = DPoPKey.generate(content_digest=True)
+    assert "content_digest" not in read(key.proof("GET", "https://h", now=1)).claims
+    # RFC 9530, appendix B.
+    assert (
+        read(key.proof("POST", "https://h", now=1, content=b'{"hello": "world"}\n')).claims[
+            "content_digest"
+        ]
+        == "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:"
+    )
+    given = DPoPKey(private_jwk(), content_digest=True)
+    assert "content_digest" in read(given.proof("POST", "https://h", now=1, content=b"")).claims

@@ -208,6 +208,7 @@ class Attempt:
     Attributes:
       method: Of HTTP.
       url: Where it goes.
+      content: Its body.
       operation: What it is for, where the driver knows better, such as ``"tools/call add"``:
         asking for more scopes is limited for each operation.
       protocol_version: The revision that the server has agreed to, if it has.
@@ -222,6 +223,7 @@ class Attempt:
 
     method: str
     url: str
+    content: bytes | None = attrs.field(default=None, repr=False)
     operation: str = ""
     protocol_version: str | None = None
     token: str | None = attrs.field(default=None, repr=False)

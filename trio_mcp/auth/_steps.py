@@ -115,6 +115,7 @@ def sign(memory: Memory, config: FlowConfig, attempt: Attempt) -> dict[str, str]
             now=config.now(),
             nonce=memory.nonces.get(origin_of(attempt.url)),
             access_token=tokens.access_token,
+            content=attempt.content,
         )
     return headers
 

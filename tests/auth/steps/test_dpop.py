@@ -204,3 +204,15 @@ def test_refresh_is_proved_too(bound, answer):
     bound.call(serve)
     assert all("DPoP" in step.headers for step in bound.sent_to(TOKEN))
     assert len(bound.forms()) == 2
+
+
+def test_digest_of_the_body_is_that_of_the_request(bound):
+    from trio_mcp.auth._memory import Attempt
+    from trio_mcp.auth._steps import sign
+
+    bound.options["dpop"] = DPoPKey.generate(content_digest=True)
+    bound.challenge()
+    attempt = Attempt("POST", bound.server_url, b"body")
+    claims = claims_of(sign(bound.memory, bound.config, attempt)["DPoP"])
+    assert claims["content_digest"].startswith("sha-256=:")
+    assert "content_digest" not in claims_of(bound.sent_to(TOKEN)[0].headers["DPoP"])

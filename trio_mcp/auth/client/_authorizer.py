@@ -168,7 +168,7 @@ def _attempt_of(request: SignedRequest) -> Attempt:
     attempt: Attempt | None = request.notes.get(_ATTEMPT)
     if attempt is None:
         version = _header(request, "mcp-protocol-version")
-        attempt = Attempt(request.method, request.url, protocol_version=version)
+        attempt = Attempt(request.method, request.url, request.content, protocol_version=version)
         request.notes[_ATTEMPT] = attempt
     attempt.url = request.url
     return attempt
