@@ -143,6 +143,7 @@ async def test_browser_is_sent_nowhere_if_two_clients_or_uris_are_named(name):
         ({"resource": "/mcp"}, "invalid_target"),
         ({"resource": "mcp.example.com"}, "invalid_target"),
         ({"resource": f"{RESOURCE}#part"}, "invalid_target"),
+        ({"resource": f"{RESOURCE}/{'x' * 2048}"}, "invalid_target"),
         ({"dpop_jkt": "short"}, "invalid_request"),
     ],
 )
@@ -179,7 +180,14 @@ async def test_parameter_that_came_twice_is_told_to_the_client(query, error):
 
 
 @pytest.mark.parametrize(
-    "query", ["client_id=%ff", "client_id=ü", "&".join(f"p{i}=1" for i in range(101)), "state=%0a"]
+    "query",
+    [
+        f"client_id=public&state={'x' * 9000}",
+        "client_id=%ff",
+        "client_id=ü",
+        "&".join(f"p{i}=1" for i in range(101)),
+        "state=%0a",
+    ],
 )
 async def test_parameters_that_cannot_be_read_get_a_page(query):
     async with authorization_server() as server:

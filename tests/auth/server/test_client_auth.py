@@ -19,6 +19,7 @@ from tests.auth.server._authorization_server import (
 )
 from trio_mcp.auth import InMemoryOAuthProvider
 from trio_mcp.auth._jwt import generate_key, public_jwk, sign_jwt
+from trio_mcp.auth.server._answers import RefusedRequest
 from trio_mcp.auth.server._client_assertions import ClientAssertions
 from trio_mcp.auth.server._client_keys import ClientKeys
 
@@ -216,6 +217,24 @@ async def test_assertion_is_good_once():
         again = await server.http.post("/token", data=form)
         assert (first.status_code, again.status_code) == (400, 401)
         assert "came before" in again.json()["error_description"]
+
+
+async def test_one_client_does_not_take_the_room_of_all(monkeypatch):
+    monkeypatch.setattr("trio_mcp.auth.server._client_assertions.MAX_EACH", 2)
+    other = SIGNING.evolve(client_id="other")
+    assertions = ClientAssertions({ISSUER}, ClientKeys().of)
+    for _ in range(2):
+        await assertions.check(SIGNING, sign_jwt(claims(), KEY, "ES256"))
+    with pytest.raises(RefusedRequest):
+        await assertions.check(SIGNING, sign_jwt(claims(), KEY, "ES256"))
+    signed = sign_jwt(claims(iss="other", sub="other"), KEY, "ES256")
+    await assertions.check(other, signed)
+
+
+async def test_assertion_of_one_about_another_is_refused():
+    assertions = ClientAssertions({ISSUER}, ClientKeys().of)
+    with pytest.raises(RefusedRequest):
+        await assertions.check(SIGNING, sign_jwt(claims(sub="public"), KEY, "ES256"))
 
 
 async def test_keys_may_be_published_by_the_client():

@@ -91,7 +91,7 @@ async def test_proof_of_something_else_is_refused(changes):
         response = await server.redeem(code, headers=headers(**changes))
         assert response.status_code == 400
         assert error_of(response) == "invalid_dpop_proof"
-        # And the code is still good.
+        # And neither the code is used by that,
         assert (await server.redeem(code, headers=headers())).status_code == 200
 
 
@@ -99,6 +99,9 @@ async def test_proof_of_something_else_is_refused(changes):
 async def test_proof_is_good_once():
     async with bound_server() as server:
         shown = headers()
+        # Nor a proof by a request that gets nothing: strangers could fill the memory.
+        for _ in range(2):
+            assert error_of(await server.redeem("unknown", headers=shown)) == "invalid_grant"
         await server.log_in(headers=shown)
         response = await server.redeem(await server.code(), headers=shown)
         assert error_of(response) == "invalid_dpop_proof"

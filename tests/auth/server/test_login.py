@@ -257,6 +257,23 @@ async def test_who_guesses_has_to_begin_again():
         assert (await send(server, page)).status_code == 400
 
 
+async def test_many_guesses_at_the_same_time_are_not_more():
+    waiting, asked = trio.Event(), []
+
+    async def slow(user, _password):
+        asked.append(user)
+        await waiting.wait()
+
+    async with server_with_page(slow) as server:
+        page = await open_page(server)
+        async with trio.open_nursery() as nursery:
+            for number in range(20):
+                nursery.start_soon(lambda name: send(server, page, user=name), f"user{number}")
+            await trio.testing.wait_all_tasks_blocked()
+            assert len(asked) == _login.MAX_ATTEMPTS
+            waiting.set()
+
+
 async def test_who_guesses_at_one_name_has_to_wait(monkeypatch):
     monkeypatch.setattr(_login, "MAX_ATTEMPTS", 1000)
     clock = Clock()

@@ -120,6 +120,7 @@ async def test_redirect_uris_are_https_or_on_the_persons_own_machine(uri, applic
         (["file:///etc/passwd"], ...),
         (["com.example.app:/callback"], ...),
         ([REDIRECT, "http://evil.example/"], ...),
+        ([f"{REDIRECT}?{'x' * 2048}"], ...),
         ([f"{REDIRECT}{number}" for number in range(21)], ...),
         (["http://127.0.0.1/callback"], "web"),
         (["http://localhost:3000/callback"], "web"),

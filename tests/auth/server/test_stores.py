@@ -71,6 +71,16 @@ def test_identifier_is_forgotten_when_it_could_come_no_more():
     assert len(replays) == 3
 
 
+def test_nobody_takes_all_the_room():
+    replays = Replays(10, most_each=2)
+    assert replays.is_first("a", "1", until=10.0, now=0.0)
+    assert replays.is_first("a", "2", until=20.0, now=0.0)
+    assert not replays.is_first("a", "3", until=10.0, now=0.0)
+    assert replays.is_first("b", "3", until=10.0, now=0.0)
+    assert replays.is_first("a", "3", until=20.0, now=10.0)
+    assert not replays.is_first("a", "4", until=20.0, now=10.0)
+
+
 def test_nothing_is_forgotten_to_make_room():
     replays = Replays(2)
     assert replays.is_first("a", "1", until=10.0, now=0.0)

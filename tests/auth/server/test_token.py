@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+import trio
 
 from tests.auth.server._authorization_server import (
     BASIC,
@@ -15,6 +16,7 @@ from tests.auth.server._authorization_server import (
     authorization_server,
     error_of,
 )
+from tests.http._asgi import AsgiClient
 from trio_mcp.auth import (
     JWT_BEARER_GRANT_TYPE,
     InMemoryOAuthProvider,
@@ -168,6 +170,49 @@ async def test_bodies_that_are_no_clear_form_are_refused(body, headers, status, 
         response = await server.post("/token", body, headers)
         assert response.status_code == status
         assert error_of(response) == error
+
+
+async def test_client_that_goes_before_its_body_has_come_is_not_answered():
+    app = await app_of(authorization_server())
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "POST",
+        "path": "/token",
+        "headers": [(b"content-type", b"application/x-www-form-urlencoded")],
+    }
+    coming = [
+        {"type": "http.request", "body": b"grant", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent = []
+
+    async def receive():
+        await trio.lowlevel.checkpoint()
+        return coming.pop(0)
+
+    async def send(message):
+        await trio.lowlevel.checkpoint()
+        sent.append(message)
+
+    await app(scope, receive, send)
+    assert coming == sent == []
+
+
+async def test_body_that_does_not_come_is_not_waited_for(autojump_clock):
+    app = await app_of(authorization_server())
+    async with trio.open_nursery() as nursery:
+        client = AsgiClient(app, nursery)
+        form = {"content-type": "application/x-www-form-urlencoded"}
+        answer = client.start("POST", form, path="/token", chunks=[b"grant", 100.0])
+        await answer.wait_complete()
+    assert answer.status == 408
+    assert answer.json()["error"] == "invalid_request"
+
+
+async def app_of(opened):
+    async with opened as server:
+        return server.http._transport.app
 
 
 async def test_parameters_in_the_query_are_not_read():

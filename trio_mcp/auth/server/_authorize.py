@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from ._provider import AnyProvider
 
 _SHA256: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+_MAX_LENGTH: Final = 8192
+# Characters of one parameter: they are kept until the person has answered.
+
 _UNTRUSTED: Final = frozenset(("client_id", "redirect_uri"))
 
 
@@ -142,8 +146,13 @@ class AuthorizationEndpoint:
 
 async def _read(request: HttpRequest) -> Parameters:
     if request.method == "POST":
-        return await read_form(request)
-    return parse_parameters(request.scope.get("query_string", b""))
+        parameters = await read_form(request)
+    else:
+        parameters = parse_parameters(request.scope.get("query_string", b""))
+    for name, value in parameters.values.items():
+        if len(value) > _MAX_LENGTH:
+            raise RefusedRequest("invalid_request", f"The parameter {name:.40} is too long")
+    return parameters
 
 
 def _check_response(parameters: Parameters, client: OAuthClientInformationFull) -> None:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 MAX_LIFETIME: Final = 3600.0
 """Seconds that an assertion may be good for: as long as that, it is remembered."""
 
+MAX_EACH: Final = 10_000
+"""How many of one client are remembered: clients register themselves, and all need room."""
+
 _KINDS: Final = frozenset(("jwt", "client-authentication+jwt"))
 # What is signed for another purpose (a proof, a grant) shows nothing here.
 
@@ -46,7 +49,7 @@ class ClientAssertions:
     ) -> None:
         self._audiences = audiences
         self._keys_of = keys_of
-        self._replays = Replays()
+        self._replays = Replays(most_each=MAX_EACH)
 
     async def check(self, client: OAuthClientInformationFull, assertion: str) -> None:
         """Check that a client signed an assertion, for this server, now, and once.

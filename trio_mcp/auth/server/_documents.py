@@ -72,7 +72,8 @@ class Documents:
         self._allow_private = allow_private
         self._http_client = http_client
         self._now = now
-        self._kept: dict[str, tuple[float, float, JsonObject]] = {}
+        # As text: read, a small one may take twenty times as much.
+        self._kept: dict[str, tuple[float, float, bytes]] = {}
         self._flights: dict[str, Flight[JsonObject]] = {}
 
     async def get(self, url: str, *, older_than: float | None = None) -> JsonObject:
@@ -99,13 +100,14 @@ class Documents:
                 return outcome
 
     def _fresh(self, url: str, older_than: float | None) -> JsonObject | None:
-        fetched_at, until, document = self._kept.get(url, (0.0, 0.0, {}))
+        fetched_at, until, content = self._kept.get(url, (0.0, 0.0, b""))
         now = self._now()
         # A clock that was set back must not keep a document for longer.
         if not fetched_at <= now < until:
             return None
         if older_than is not None and now - fetched_at >= older_than:
             return None
+        document: JsonObject = loads(content)
         return document
 
     async def _fly(self, url: str) -> JsonObject:
@@ -141,7 +143,7 @@ class Documents:
         self._kept.pop(url, None)
         while len(self._kept) >= self._most:
             del self._kept[next(iter(self._kept))]
-        self._kept[url] = (now, now + _age(answer), document)
+        self._kept[url] = (now, now + _age(answer), answer.content)
         return document
 
     def _read(self, url: str, answer: HttpAnswer) -> JsonObject:

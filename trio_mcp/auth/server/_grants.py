@@ -94,7 +94,9 @@ class Grants:
         params: AuthorizationParams,
     ) -> str:
         """Make a grant, and the code for it."""
-        grant = Grant(_fresh(16), client_id, subject, scopes, resource, params)
+        # The state has gone back, and may be long.
+        kept = params.evolve(state=None)
+        grant = Grant(_fresh(16), client_id, subject, scopes, resource, kept)
         secret = _fresh(32)
         grant.code_hash = _hash(secret)
         grant.code_expires_at = self._now() + self._lifetimes.code

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from trio_mcp._checks import check_items, check_kind, check_text, check_whole
+from trio_mcp._codec import dumps
+from trio_mcp.auth._models import OAuthClientInformationFull
 from trio_mcp.transports.http._routes import Route
 
 from ._access import AccessToken
@@ -25,7 +27,7 @@ from ._users import check_users
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from trio_mcp.auth._models import OAuthClientInformationFull, OAuthToken
+    from trio_mcp.auth._models import OAuthToken
 
     from ._login import Pending
     from ._provider import AuthorizationParams, IdentityAssertionParams
@@ -103,7 +105,8 @@ class InMemoryOAuthProvider(
         self.reads_client_documents = client_documents is not None
         self._auto_approve = auto_approve
         self._known = {each.client_id: each for each in clients}
-        self._registered: dict[str, OAuthClientInformationFull] = {}
+        # As text: read, what a stranger sent may take twenty times as much.
+        self._registered: dict[str, bytes] = {}
         self._max_clients = max_clients
         self._documents = client_documents
         self._assertions = identity_assertions
@@ -130,7 +133,10 @@ class InMemoryOAuthProvider(
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         """Find a client: known, registered, or known by a document."""
-        found = self._known.get(client_id) or self._registered.get(client_id)
+        found = self._known.get(client_id)
+        registered = self._registered.get(client_id)
+        if registered is not None:
+            found = OAuthClientInformationFull.from_json(registered)
         if found is None and self._documents is not None:
             return await self._documents.get_client(client_id)
         await trio.lowlevel.checkpoint()
@@ -152,7 +158,7 @@ class InMemoryOAuthProvider(
                     "invalid_client_metadata", "No more clients are registered here"
                 )
             del self._registered[unused]
-        self._registered[client_info.client_id] = client_info
+        self._registered[client_info.client_id] = dumps(client_info.to_json())
 
     # People
 

@@ -11,6 +11,7 @@ from ._answers import RefusedRequest
 from ._replays import MAX_REMEMBERED
 
 if TYPE_CHECKING:
+    from trio_mcp.auth._dpop import Proof
     from trio_mcp.transports.http._asgi import HttpRequest
 
 
@@ -26,23 +27,38 @@ class KeyProofs:
         self._url = url
         self._memory = ProofMemory(MAX_REMEMBERED)
 
-    def thumbprint(self, request: HttpRequest) -> str | None:
-        """Name the key that a request proves to have; None if it says nothing of one.
+    def read(self, request: HttpRequest) -> Proof | None:
+        """Read the proof that comes with a request; None if there is none.
 
         Raises:
-          RefusedRequest: if it says something, and does not prove it.
+          RefusedRequest: if it proves nothing.
 
         """
         proofs = request.headers.all("dpop")
         if not proofs:
             return None
-        now = time.time()
         first, *others = proofs
         try:
             if others:
                 raise InvalidProof("there is more than one header DPoP")
-            proof = check_proof(first, method="POST", urls=(self._url,), now=now)
-            self._memory.check(proof, now)
+            return check_proof(first, method="POST", urls=(self._url,), now=time.time())
         except InvalidProof as exc:
-            raise RefusedRequest("invalid_dpop_proof", f"The proof is not taken: {exc}") from None
-        return proof.thumbprint
+            raise _refused(exc) from None
+
+    def use(self, proof: Proof) -> None:
+        """Let a proof count, once.
+
+        Only for who has shown something worth a token: strangers could fill the memory.
+
+        Raises:
+          RefusedRequest: if it has counted before.
+
+        """
+        try:
+            self._memory.check(proof, time.time())
+        except InvalidProof as exc:
+            raise _refused(exc) from None
+
+
+def _refused(exc: InvalidProof) -> RefusedRequest:
+    return RefusedRequest("invalid_dpop_proof", f"The proof is not taken: {exc}")

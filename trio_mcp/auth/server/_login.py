@@ -141,8 +141,12 @@ class LoginPage:
         if form.get("answer") != "allow":
             self._pending.pop(name)
             return _back(pending, "The person refused")
-        user, password = form.get("user") or "", form.get("password") or ""
-        subject = await self._person(user, password)
+        # Counted before the answer is known, so that many at the same time are not more.
+        pending.attempts += 1
+        subject = None
+        if pending.attempts <= MAX_ATTEMPTS:
+            user, password = form.get("user") or "", form.get("password") or ""
+            subject = await self._person(user, password)
         if subject is None:
             return self._wrong(request, name, pending)
         # Whoever waited for the same answer twice gets it once.
@@ -155,7 +159,6 @@ class LoginPage:
         failures = self._failures.get(key) or 0
         if failures >= MAX_FAILURES:
             return None
-        # Counted before it is known, so that many at the same time are not more.
         self._failures.put(key, failures + 1, self._now() + FAILURE_SECONDS)
         subject = await self._check_user(user, password)
         if subject is not None:
@@ -163,7 +166,6 @@ class LoginPage:
         return subject
 
     def _wrong(self, request: HttpRequest, name: str, pending: Pending) -> Answer:
-        pending.attempts += 1
         if pending.attempts >= MAX_ATTEMPTS:
             self._pending.pop(name)
             return _back(pending, "The person could not log in")

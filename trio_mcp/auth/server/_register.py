@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 MAX_REDIRECT_URIS: Final = 20
 """How many a client may have. Programs have one or two, services one for each environment."""
 
+MAX_REDIRECT_URI: Final = 2048
+"""Characters of one."""
+
 
 @attrs.frozen
 class RegistrationEndpoint:
@@ -135,6 +138,11 @@ def check_redirect_uris(redirect_uris: list[str] | None, *, is_web: bool) -> Non
             "invalid_redirect_uri", f"There are more than {MAX_REDIRECT_URIS} redirect_uris"
         )
     for uri in redirect_uris:
+        if len(uri) > MAX_REDIRECT_URI:
+            raise RefusedRequest(
+                "invalid_redirect_uri",
+                f"A redirect URI is longer than {MAX_REDIRECT_URI} characters",
+            )
         try:
             check_redirect_uri(uri)
         except ValueError as exc:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+from collections import Counter
 from typing import Final
 
-MAX_REMEMBERED: Final = 10_000
-"""How many identifiers are remembered; some 2 MB."""
+MAX_REMEMBERED: Final = 100_000
+"""How many identifiers are remembered; some 20 MB."""
 
 
 class Replays:
@@ -17,13 +18,17 @@ class Replays:
 
     Args:
       most: How many are remembered.
+      most_each: How many of one who chose them, so that one alone does not take all the room;
+        None for any number.
 
     """
 
-    def __init__(self, most: int = MAX_REMEMBERED) -> None:
+    def __init__(self, most: int = MAX_REMEMBERED, most_each: int | None = None) -> None:
         self._most = most
+        self._most_each = most if most_each is None else most_each
         self._seen: set[bytes] = set()
-        self._by_end: list[tuple[float, bytes]] = []
+        self._by_end: list[tuple[float, bytes, str]] = []
+        self._counts: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._seen)
@@ -42,11 +47,20 @@ class Replays:
 
         """
         while self._by_end and self._by_end[0][0] <= now:
-            self._seen.discard(heapq.heappop(self._by_end)[1])
+            self._forget()
         # Of one size, whatever a client puts in; a NUL cannot be in an id of a client or a URL.
         key = hashlib.sha256(f"{whose}\0{identifier}".encode()).digest()
-        if key in self._seen or len(self._seen) >= self._most:
+        is_full = len(self._seen) >= self._most or self._counts[whose] >= self._most_each
+        if key in self._seen or is_full:
             return False
         self._seen.add(key)
-        heapq.heappush(self._by_end, (until, key))
+        self._counts[whose] += 1
+        heapq.heappush(self._by_end, (until, key, whose))
         return True
+
+    def _forget(self) -> None:
+        _, key, whose = heapq.heappop(self._by_end)
+        self._seen.discard(key)
+        self._counts[whose] -= 1
+        if not self._counts[whose]:
+            del self._counts[whose]

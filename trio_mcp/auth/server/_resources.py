@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from trio_mcp.auth._identifiers import split_url
 
 from ._answers import RefusedRequest
+
+MAX_RESOURCE: Final = 2048
+"""Characters: it is kept with each token."""
 
 
 def check_resource(resource: str | None) -> str | None:
@@ -16,7 +21,7 @@ def check_resource(resource: str | None) -> str | None:
     """
     if resource is None:
         return None
-    parts = split_url(resource)
+    parts = split_url(resource) if len(resource) <= MAX_RESOURCE else None
     if parts is None or parts.fragment is not None:
         raise RefusedRequest(
             "invalid_target", "The resource has to be an absolute URI without a fragment"

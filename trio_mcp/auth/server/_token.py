@@ -19,6 +19,7 @@ from ._provider import IdentityAssertionParams
 from ._resources import check_resource, check_same_resource
 
 if TYPE_CHECKING:
+    from trio_mcp.auth._dpop import Proof
     from trio_mcp.auth._models import OAuthClientInformationFull, OAuthToken
     from trio_mcp.transports.http._asgi import HttpRequest
 
@@ -65,40 +66,46 @@ class TokenEndpoint:
             raise RefusedRequest(
                 "unauthorized_client", f"The client is not registered for {grant_type}"
             )
-        thumbprint = self._thumbprint(request, client)
+        proof = self._proof(request, client)
         try:
-            token = await self._issue(grant_type, client, form, thumbprint)
+            token = await self._issue(grant_type, client, form, proof)
         except TokenError as refused:
             raise RefusedRequest(refused.error, refused.error_description) from None
         return json_answer(token.to_json())
 
-    def _thumbprint(self, request: HttpRequest, client: OAuthClientInformationFull) -> str | None:
+    def _proof(self, request: HttpRequest, client: OAuthClientInformationFull) -> Proof | None:
         if self.proofs is None:
             return None
-        thumbprint = self.proofs.thumbprint(request)
-        if thumbprint is None and client.extra.get("dpop_bound_access_tokens") is True:
+        proof = self.proofs.read(request)
+        if proof is None and client.extra.get("dpop_bound_access_tokens") is True:
             raise RefusedRequest(
                 "invalid_dpop_proof", "The client is registered for tokens that are bound to a key"
             )
-        return thumbprint
+        return proof
+
+    def _use(self, proof: Proof | None) -> str | None:
+        if proof is None or self.proofs is None:
+            return None
+        self.proofs.use(proof)
+        return proof.thumbprint
 
     async def _issue(
         self,
         grant_type: str,
         client: OAuthClientInformationFull,
         form: Parameters,
-        thumbprint: str | None,
+        proof: Proof | None,
     ) -> OAuthToken:
         match grant_type:
             case "authorization_code":
-                return await self._for_code(client, form, thumbprint)
+                return await self._for_code(client, form, proof)
             case "refresh_token":
-                return await self._for_refresh_token(client, form, thumbprint)
+                return await self._for_refresh_token(client, form, proof)
             case _:
-                return await self._for_assertion(client, form, thumbprint)
+                return await self._for_assertion(client, form, proof)
 
     async def _for_code(
-        self, client: OAuthClientInformationFull, form: Parameters, thumbprint: str | None
+        self, client: OAuthClientInformationFull, form: Parameters, proof: Proof | None
     ) -> OAuthToken:
         verifier = form.needed("code_verifier")
         code = await self.provider.load_authorization_code(client, form.needed("code"))
@@ -114,21 +121,21 @@ class TokenEndpoint:
         if not matches(verifier, code.code_challenge):
             raise _bad_grant("The code_verifier is not the one of the code_challenge")
         check_same_resource(form.get("resource"), code.resource)
-        if code.dpop_jkt is not None and code.dpop_jkt != thumbprint:
+        if not _has_key(proof, code.dpop_jkt):
             raise _bad_grant("The code is bound to another key than the one that was proved")
-        if thumbprint is not None:
+        if (thumbprint := self._use(proof)) is not None:
             code = code.evolve(dpop_jkt=thumbprint)
         return await self.provider.exchange_authorization_code(client, code)
 
     async def _for_refresh_token(
-        self, client: OAuthClientInformationFull, form: Parameters, thumbprint: str | None
+        self, client: OAuthClientInformationFull, form: Parameters, proof: Proof | None
     ) -> OAuthToken:
         token = await self.provider.load_refresh_token(client, form.needed("refresh_token"))
         if token is None or token.client_id != client.client_id:
             raise _bad_grant("The refresh token is not known, was used, or was revoked")
         if token.expires_at is not None and token.expires_at <= time.time():
             raise _bad_grant("The refresh token has expired")
-        if token.dpop_jkt is not None and token.dpop_jkt != thumbprint:
+        if not _has_key(proof, token.dpop_jkt):
             raise _bad_grant("The refresh token is bound to another key than the one proved")
         scopes = split_scopes(form.get("scope")) or list(token.scopes)
         if missing_scopes(token.scopes, scopes):
@@ -136,12 +143,12 @@ class TokenEndpoint:
                 "invalid_scope", "The refresh token is for fewer scopes than are asked for"
             )
         check_same_resource(form.get("resource"), token.resource)
-        if thumbprint is not None:
+        if (thumbprint := self._use(proof)) is not None:
             token = token.evolve(dpop_jkt=thumbprint)
         return await self.provider.exchange_refresh_token(client, token, scopes)
 
     async def _for_assertion(
-        self, client: OAuthClientInformationFull, form: Parameters, thumbprint: str | None
+        self, client: OAuthClientInformationFull, form: Parameters, proof: Proof | None
     ) -> OAuthToken:
         if method_of(client) == "none":
             # Whoever finds an assertion could come with the id of any public client.
@@ -155,9 +162,13 @@ class TokenEndpoint:
                 assertion=form.needed("assertion"),
                 scopes=None if scope is None else split_scopes(scope),
                 resource=check_resource(form.get("resource")),
-                dpop_jkt=thumbprint,
+                dpop_jkt=self._use(proof),
             ),
         )
+
+
+def _has_key(proof: Proof | None, thumbprint: str | None) -> bool:
+    return thumbprint is None or (proof is not None and proof.thumbprint == thumbprint)
 
 
 def _bad_grant(reason: str) -> RefusedRequest:
