@@ -3,8 +3,8 @@
 Everything an application needs can be imported from here; each name loads the part it
 belongs to when it is first used, so that a server on stdio never loads HTTP, OAuth or the
 command line. The parts are packages of their own: `trio_mcp.types`, `trio_mcp.client`,
-`trio_mcp.server`, `trio_mcp.mcpserver`, `trio_mcp.transports`, `trio_mcp.errors` and
-`trio_mcp.testing`.
+`trio_mcp.server`, `trio_mcp.mcpserver`, `trio_mcp.transports`, `trio_mcp.auth`, `trio_mcp.errors`
+and `trio_mcp.testing`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ from trio_mcp._version import __version__ as __version__
 if TYPE_CHECKING:
     from trio_mcp._codec._public import from_json as from_json
     from trio_mcp._codec._public import to_json as to_json
+    from trio_mcp.auth import AccessToken as AccessToken
+    from trio_mcp.auth import BearerAuth as BearerAuth
+    from trio_mcp.auth import OAuth as OAuth
+    from trio_mcp.auth import OAuthClientProvider as OAuthClientProvider
+    from trio_mcp.auth import get_access_token as get_access_token
     from trio_mcp.client import Client as Client
     from trio_mcp.client import ClientExtension as ClientExtension
     from trio_mcp.client import ClientRequestContext as ClientRequestContext
@@ -156,10 +161,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AcceptedElicitation",
+    "AccessToken",
     "Annotations",
     "AssistantMessage",
     "Audio",
     "AudioContent",
+    "BearerAuth",
     "BlobResourceContents",
     "CallToolRequest",
     "CallToolResult",
@@ -224,6 +231,8 @@ __all__ = [
     "Message",
     "NoBackChannelError",
     "Notification",
+    "OAuth",
+    "OAuthClientProvider",
     "PingRequest",
     "ProgressNotification",
     "Prompt",
@@ -287,6 +296,7 @@ __all__ = [
     "advertise",
     "connect",
     "from_json",
+    "get_access_token",
     "open_memory_channel_pair",
     "serve_http",
     "stdio_client",
@@ -298,6 +308,11 @@ __all__ = [
 _HOMES = {
     "from_json": "trio_mcp._codec._public",
     "to_json": "trio_mcp._codec._public",
+    "AccessToken": "trio_mcp.auth",
+    "BearerAuth": "trio_mcp.auth",
+    "OAuth": "trio_mcp.auth",
+    "OAuthClientProvider": "trio_mcp.auth",
+    "get_access_token": "trio_mcp.auth",
     "Client": "trio_mcp.client",
     "ClientRequestContext": "trio_mcp.client",
     "ClientSession": "trio_mcp.client",
