@@ -316,6 +316,7 @@ async def test_a_server_that_stops_lets_its_clients_go_elsewhere(redis_server, m
             await servers.apps[1].session_manager.stop()
             await stream.wait_complete()
         assert stream.complete
+        servers.go_on.set()
 
 
 async def test_a_stream_ends_when_the_process_that_wrote_it_is_gone(redis_server, monkeypatch):

@@ -644,6 +644,31 @@ async def test_running_handlers_may_still_answer_when_input_ends(autojump_clock,
     assert lost == ["the connection ended"]
 
 
+@pytest.mark.parametrize("seconds", [0.5, 5])
+async def test_handlers_of_notifications_may_still_end_when_input_ends(
+    autojump_clock, serving, seconds
+):
+    from trio_mcp.transports import open_memory_channel_pair
+
+    seen = []
+
+    async def hear(method, params):
+        seen.append("begun")
+        await trio.sleep(seconds)
+        seen.append("done")
+
+    near, far = open_memory_channel_pair()
+    told = serving()
+    told.callback = hear
+    async with _peer.open_peer(near, told, drain_seconds=1) as peer:
+        await far.send([JSONRPCNotification(method="x")])
+        far._outbound.sender_closed = True
+        far._outbound.wake()
+        await peer.wait_ended()
+        assert trio.current_time() == pytest.approx(min(seconds, 1))
+    assert seen == (["begun", "done"] if seconds < 1 else ["begun"])
+
+
 async def test_a_client_that_has_said_its_last_word_still_hears_reports(autojump_clock, serving):
     from trio_mcp.transports import open_memory_channel_pair
 

@@ -314,6 +314,7 @@ class Peer(Link):
         with trio.move_on_after(self._drain_seconds):
             while self._busy:
                 await self._idle.park()
+            await self._pump.wait_idle()
             await self._outbox.wait_flushed()
 
     def _lose(self, lost: ConnectionLost) -> None:

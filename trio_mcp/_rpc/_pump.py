@@ -26,10 +26,12 @@ class Pump:
     is_fresh: bool = False
     """What waits was put in since the task last looked, and may have to begin at once."""
     _is_busy: bool = False
+    _has_ended: bool = False
     _waiting: deque[Callable[[], Awaitable[None]]] = attrs.field(
         factory=lambda: deque(maxlen=MAX_LAG)
     )
     _wakeup: trio.Event = attrs.field(factory=trio.Event)
+    _idle: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
 
     def put(self, callback: Callable[[], Awaitable[None]]) -> None:
         if len(self._waiting) == MAX_LAG:
@@ -51,15 +53,30 @@ class Pump:
         for _ in range(2):
             await trio.lowlevel.checkpoint()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was put in has run, or nothing runs any more."""
+        return self._has_ended or not (self._waiting or self._is_busy)
+
+    async def wait_idle(self) -> None:
+        """Wait until all that was put in has run. Not a checkpoint."""
+        while not self.is_idle:
+            await self._idle.park()
+
     async def run(self) -> None:
         """Run callbacks until cancelled. One that fails is logged, and the next one runs."""
-        while True:
-            await self._wakeup.wait()
-            self._wakeup = trio.Event()
-            self._is_busy, self.is_fresh = True, False
-            while self._waiting:
-                await run_logged(self._waiting.popleft())
-            self._is_busy = False
+        try:
+            while True:
+                await self._wakeup.wait()
+                self._wakeup = trio.Event()
+                self._is_busy, self.is_fresh = True, False
+                while self._waiting:
+                    await run_logged(self._waiting.popleft())
+                self._is_busy = False
+                self._idle.unpark_all()
+        finally:
+            self._has_ended = True
+            self._idle.unpark_all()
 
 
 async def run_logged(callback: Callable[[], Awaitable[None]]) -> None:

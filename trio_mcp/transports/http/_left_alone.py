@@ -1,4 +1,4 @@
-"""Requests without a session whose clients have gone: they run on for a while, within bounds."""
+"""What runs on without a session, and nobody waits for: for a while, within bounds."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ MAX_LEFT: Final = 1_000
 
 @attrs.define(eq=False)
 class LeftAlone:
-    """The requests of one run that nobody waits for any more.
+    """What handlers of one run do that nobody waits for any more, or ever did.
 
     A client of the older era that goes has not cancelled what it asked for, which may do
-    something. But without a session nobody can fetch the answer, and clients that come and go
-    must not leave handlers behind without end.
+    something; and nobody waits for what a notification has a server do. But without a session
+    nobody can fetch an answer, and clients that come and go must not leave handlers behind
+    without end.
     """
 
     # In the order in which they were left.
     _scopes: dict[trio.CancelScope, None] = attrs.Factory(dict[Any, None])
+    _idle: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
 
     def __len__(self) -> int:
         return len(self._scopes)
@@ -41,23 +43,31 @@ class LeftAlone:
         del self._scopes[first]
         first.cancel(reason="too many clients have gone")
 
-    async def wait_answered(self, session: Session) -> bool:
-        """Wait until the requests of a session have their answers; not for ever.
+    async def wait_idle(self) -> None:
+        """Wait until there is none of it. Not a checkpoint."""
+        while self._scopes:
+            await self._idle.park()
 
-        Returns:
-          Whether they have.
+    async def finish(self, session: Session) -> None:
+        """Wait until all is done that came in a session, not for ever, and end it."""
+        reason = "its client has gone, and could not fetch an answer"
+        try:
+            with trio.move_on_after(GRACE_SECONDS) as scope:
+                await self._wait_done(session, scope)
+            if scope.cancelled_caught:
+                logger.info("A handler is given up: its client has gone, and has no session")
+            else:
+                reason = "all that it asked for is done"
+        finally:
+            session.end(reason)
 
-        """
-        if session.is_answered:
-            return True
-        with trio.move_on_after(GRACE_SECONDS) as scope:
-            self._scopes[scope] = None
-            try:
-                if len(self._scopes) > MAX_LEFT:
-                    self._cancel_first()
-                await session.wait_answered()
-            finally:
-                self._scopes.pop(scope, None)
-        if scope.cancelled_caught:
-            logger.info("A request is given up: its client has gone, and has no session")
-        return not scope.cancelled_caught
+    async def _wait_done(self, session: Session, scope: trio.CancelScope) -> None:
+        self._scopes[scope] = None
+        try:
+            if len(self._scopes) > MAX_LEFT:
+                self._cancel_first()
+            await session.wait_done()
+        finally:
+            self._scopes.pop(scope, None)
+            if not self._scopes:
+                self._idle.unpark_all()

@@ -62,12 +62,17 @@ class Run:
         self.older.close_streams()
         await self.serving.stop()
 
+    async def wait_done(self) -> None:
+        """Wait until requests are answered, of older clients also those that nobody waits for."""
+        await self.active.wait_idle()
+        await self.older.wait_done()
+
     async def finish(self) -> None:
         """Let requests answer, for a while; cancel those that have not."""
         if trio.current_effective_deadline() > -math.inf:
             await self.stop()
             with trio.move_on_after(STOP_SECONDS):
-                await self.active.wait_idle()
+                await self.wait_done()
         self.stopping = True
         self.older.sessions.end_all("the server stopped")
         self.active.cancel("the server stopped")
@@ -179,9 +184,20 @@ class StreamableHTTPSessionManager:
                     self._has_run = True
 
     async def stop(self) -> None:
-        """Take no more requests, and have streams end in good order; does not wait for that."""
-        if self._run is not None:
-            await self._run.stop()
+        """Take no more requests, have streams end in good order, and wait for what runs.
+
+        Older clients may not be connected while what they asked for is done, so whoever waits
+        for connections alone gives that no time. How long, is for whoever serves the application
+        to say: the end of `run` cancels what still runs a second later.
+
+        Cancellation:
+          No more requests are taken; nothing that runs is cancelled by this.
+
+        """
+        run = self._run
+        if run is not None:
+            await run.stop()
+            await run.older.wait_done()
 
     async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request: an ASGI application for the endpoint alone."""

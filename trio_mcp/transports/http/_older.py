@@ -270,7 +270,7 @@ class OlderEra:
             self._outage,
             is_stateless=True,
         )
-        reason = "the request was answered"
+        goes_on = False
         try:
             if not isinstance(frame, JSONRPCRequest) or frame.method != "initialize":
                 session.assume(_revision_of(request))
@@ -280,11 +280,19 @@ class OlderEra:
             is_batch = isinstance(frame, Batch)
             frames = frame.messages if isinstance(frame, Batch) else (frame,)
             refusal = await self._take(session, request, response, frames, is_batch=is_batch)
-            if not await self._left.wait_answered(session):
-                reason = "its client has gone, and could not fetch an answer"
+            goes_on = not session.is_done
         finally:
-            session.end(reason)
+            if not goes_on:
+                session.end("the request was answered")
+        if goes_on:
+            self._nursery.start_soon(self._left.finish, session, name="HTTP left alone")
         return refusal
+
+    async def wait_done(self) -> None:
+        """Wait until all is done that clients asked for, whether they are connected or not."""
+        for session in self.sessions.all:
+            await session.wait_done()
+        await self._left.wait_idle()
 
     # GET and DELETE
 

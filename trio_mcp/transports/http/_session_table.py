@@ -49,6 +49,11 @@ class Sessions:
         return len(self._by_id)
 
     @property
+    def all(self) -> list[Session]:
+        """All of them, as they are now."""
+        return list(self._by_id.values())
+
+    @property
     def are_full(self) -> bool:
         """Whether there may be no more."""
         return self._limit is not None and len(self._by_id) >= self._limit
@@ -107,7 +112,7 @@ class Sessions:
 
     def end_all(self, reason: str) -> None:
         """End every session, since the server stops; others may serve on."""
-        for session in list(self._by_id.values()):
+        for session in self.all:
             self.end(session, reason, may_be_resumed=True)
 
     def close_streams(self) -> None:

@@ -309,14 +309,16 @@ class Session:
         self.forget_if_ended(stream)
 
     @property
-    def is_answered(self) -> bool:
-        """Whether all requests have their answers."""
-        return not self._streams
+    def is_done(self) -> bool:
+        """Whether all requests have their answers, and all notifications were handled."""
+        return not self._streams and (self._pump is None or self._pump.is_idle)
 
-    async def wait_answered(self) -> None:
-        """Wait until all requests have their answers."""
+    async def wait_done(self) -> None:
+        """Wait until that is so. Not a checkpoint."""
         for stream in list(self._streams.values()):
             await stream.wait_ended()
+        if self._pump is not None:
+            await self._pump.wait_idle()
 
     # The end
 
