@@ -21,8 +21,11 @@ _SHORTEST_SECRET: Final = 6
 
 
 def is_passing(status: int) -> bool:
-    """Tell whether a failure says nothing but that it did not work this time."""
-    return status >= 500 or status in _PASSING
+    """Tell whether a failure says nothing but that it did not work this time.
+
+    A redirect is one, too: somebody stands between, such as the page of a hotel's network.
+    """
+    return status >= 500 or 300 <= status < 400 or status in _PASSING
 
 
 def read_object(answer: HttpAnswer) -> JsonObject:

@@ -113,7 +113,7 @@ def _first_document(
                 tried.append(f"{shown(step.url)!r:.200}: no such document, {exc}")
                 continue
         tried.append(f"{shown(step.url)!r:.200}: {answer.status}")
-        if is_passing(answer.status) and busy is None:
+        if is_passing(answer.status) and answer.status >= 400 and busy is None:
             busy = failure(step, answer)
         if answer.status >= 500:
             raise failure(step, answer)

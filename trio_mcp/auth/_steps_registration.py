@@ -30,21 +30,14 @@ def client_for(
       OAuthFlowError: if there is no way to get one.
 
     """
-    client = known_client(memory, config, scope)
-    if client is None:
+    client = known_client(memory, config)
+    if client is None or not _is_enough(client, memory, config, scope):
         client = yield from _register(memory, config, scope)
     return client
 
 
-def known_client(
-    memory: Memory, config: FlowConfig, scope: str | None = None
-) -> OAuthClientInformationFull | None:
-    """Give the client for the authorization server in memory, if no registration is needed.
-
-    Args:
-      memory: Holds the registrations.
-      config: What was given comes first.
-      scope: What will be asked for. A registration for less is of no use for it.
+def known_client(memory: Memory, config: FlowConfig) -> OAuthClientInformationFull | None:
+    """Give the client for the authorization server in memory, if there is one.
 
     Raises:
       OAuthFlowError: if one was registered beforehand, and cannot be used with this server.
@@ -54,7 +47,7 @@ def known_client(
         return _given(config.client_info, memory, config)
     if memory.stored_client is not None:
         _bind_stored(memory, config)
-    stored = _stored(memory, config, scope)
+    stored = _stored(memory, config)
     return stored if stored is not None else _client_with_document(memory, config)
 
 
@@ -87,20 +80,22 @@ def _bind_stored(memory: Memory, config: FlowConfig) -> None:
     memory.clients[_issuer(memory)] = _given(client, memory, config)
 
 
-def _stored(
-    memory: Memory, config: FlowConfig, scope: str | None
-) -> OAuthClientInformationFull | None:
+def _stored(memory: Memory, config: FlowConfig) -> OAuthClientInformationFull | None:
     issuer = _issuer(memory)
     fitting = (each for known, each in memory.clients.items() if issuers_match(known, issuer))
     client = next(fitting, None)
-    if client is None or has_expired_secret(client, config.now()):
-        return None
-    if client.issuer is None or registration_endpoint(memory) is None:
-        return client  # nobody can make it anew
-    return client if _is_enough(client, config, scope) else None
+    is_usable = client is not None and not has_expired_secret(client, config.now())
+    return client if is_usable else None
 
 
-def _is_enough(client: OAuthClientInformationFull, config: FlowConfig, scope: str | None) -> bool:
+def _is_enough(
+    client: OAuthClientInformationFull, memory: Memory, config: FlowConfig, scope: str | None
+) -> bool:
+    """Tell whether a client can log somebody in, or cannot be registered anew."""
+    if client not in memory.clients.values() or client.issuer is None:
+        return True  # not by us
+    if registration_endpoint(memory) is None:
+        return True
     # RFC 7591, section 2: scopes that are registered are all that can be asked for.
     if client.scope is not None and missing_scopes(client.scope.split(), split_scopes(scope)):
         return False

@@ -97,7 +97,7 @@ def test_client_that_is_not_known_any_more_is_registered_anew(served, answer):
     assert served.queries[0]["client_id"] == "client-2"
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 429, 408])
+@pytest.mark.parametrize("status", [500, 502, 503, 429, 408, 302])
 @pytest.mark.parametrize("expired", [True, False])
 def test_failure_that_passes_keeps_the_tokens(served, answer, status, expired):
     before = served.memory.tokens
@@ -279,8 +279,19 @@ def test_refresh_token_that_is_refused_for_a_token_that_lasts_begins_the_whole_f
     ]
 
 
-def test_refresh_token_of_a_registration_that_is_stale_is_not_sent(served):
+def test_refresh_needs_no_place_to_come_back_to(served):
     served.metadata["redirect_uris"] = ["http://127.0.0.1:9/callback"]
+    served.now += 4000
+    assert served.serve().status == 200
+    assert [form["grant_type"] for form in served.forms()] == ["refresh_token"]
+    assert served.registered == 1
+
+
+def test_refresh_token_of_a_client_whose_secret_has_expired_is_not_sent(served):
+    client = served.memory.clients["https://as.example"]
+    served.memory.clients["https://as.example"] = client.evolve(
+        client_secret="s3cret", client_secret_expires_at=1_000_001
+    )
     served.now += 4000
     assert served.serve().status == 200
     assert [form["grant_type"] for form in served.forms()] == ["authorization_code"]
