@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -164,6 +165,15 @@ async def test_proof_may_have_to_hold_a_nonce():
         now[0] += 300
         answer = await ask(client, proven("bound", nonce=nonce, now=now[0]))
         assert answer.headers["dpop-nonce"] != nonce
+
+
+async def test_server_without_a_name_goes_by_what_requests_say():
+    auth = settings(dpop=DPoPSettings(), resource_server_url=None, validate_token_resource=False)
+    now = time.time()
+    async with open_protected(make_server(Verifier(dict(KNOWN)), auth)) as client:
+        own = "http://127.0.0.1:8000/mcp"
+        assert (await ask(client, proven("bound", url=own, now=now))).status == 200
+        assert (await ask(client, proven("bound", url=URL, now=now))).status == 401
 
 
 def test_processes_may_share_the_key_of_nonces():

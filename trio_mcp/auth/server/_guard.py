@@ -12,6 +12,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Final, final
 
+from trio_mcp._rpc._repeats import Repeats
 from trio_mcp.auth._dpop import InvalidProof, NonceNeeded, ProofMemory, check_proof
 from trio_mcp.auth._identifiers import origin_of
 from trio_mcp.transports.http._guard import Guard
@@ -43,6 +44,7 @@ MAX_TOKEN_LENGTH: Final = 16 * 1024
 MAX_PROOFS: Final = 200_000
 """Proofs that are remembered: some 40 MB, for 600 requests a second."""
 
+FAILED: Final = "The token verifier failed"
 RETRY_AFTER: Final = (("retry-after", "5"),)
 
 
@@ -71,6 +73,7 @@ class TokenGuard(Guard):
         self._clock = clock
         self._challenges = Challenges(metadata_url, self.required_scopes, settings.dpop)
         self._proofs = ProofMemory(MAX_PROOFS)
+        self._repeats = Repeats()
         self._nonces = Nonces(settings.dpop.nonce_key if settings.dpop else None)
 
     async def check(self, request: HttpRequest) -> Principal | Refusal:
@@ -101,16 +104,16 @@ class TokenGuard(Guard):
         except VerifierUnavailable as exc:
             # That nobody can say so now does not make a token bad: with a 401 its client would
             # throw it away, and ask a person to log in again.
-            reason = f"Tokens cannot be verified now: {exc}"
-            return _cannot_say(503, reason, RETRY_AFTER)
+            self._repeats.warn(logger, "Tokens cannot be verified now: %s", exc)
+            return Refusal.of(503, "Tokens cannot be verified now", headers=RETRY_AFTER)
         except Exception:
             logger.exception("The token verifier failed")
-            return _cannot_say(500, "The token verifier failed", ())
+            return Refusal.of(500, FAILED)
         if found is None:
             return self._challenges.invalid_token("The token is not good here")
         if not isinstance(found, AccessToken):
             logger.error("verify_token: expected an AccessToken or None, got %s", type(found))
-            return _cannot_say(500, "The token verifier failed", ())
+            return Refusal.of(500, FAILED)
         return found
 
     def _refuse_token(self, token: AccessToken) -> Refusal | None:
@@ -187,7 +190,3 @@ class TokenGuard(Guard):
             base = f"{scope.get('scheme', 'http')}://{request.headers.get('host', '')}"
             return [f"{base}{scope['path']}"]
         return [own, f"{origin_of(own)}{scope['path']}"]
-
-
-def _cannot_say(status: int, reason: str, headers: tuple[tuple[str, str], ...]) -> Refusal:
-    return Refusal.of(status, reason, headers=headers, level=logging.WARNING)
