@@ -23,6 +23,8 @@ from trio_mcp.transports import (
     StreamableHTTPSessionManager,
     TransportSecuritySettings,
 )
+from trio_mcp.transports.http._guard import EVERYBODY, Protection
+from trio_mcp.transports.http._routes import make_route
 
 from ._asgi import AsgiClient, OlderClient, open_app, open_session
 
@@ -203,6 +205,60 @@ def test_a_wrong_route_is_refused_when_it_is_registered(path, methods, fn, error
     mcp = make_server()
     with pytest.raises(error, match=words):
         mcp.custom_route(path, methods)(fn)
+
+
+def ok(request: Any) -> Any: ...
+
+
+@pytest.mark.parametrize(
+    ("path", "methods", "is_refused"),
+    [
+        ("/a", ["GET"], True),
+        ("/a/", ["POST", "GET"], True),
+        ("//a//", ["head"], True),
+        ("/a", ["POST"], False),
+        ("/a/b", ["GET"], False),
+    ],
+)
+def test_a_route_that_would_never_be_asked_is_refused_when_it_is_registered(
+    path, methods, is_refused
+):
+    mcp = make_server()
+    mcp.custom_route("/a", ["GET"])(ok)
+    if not is_refused:
+        mcp.custom_route(path, methods)(ok)
+        mcp.streamable_http_app()
+        return
+    with pytest.raises(ValueError, match="another route answers"):
+        mcp.custom_route(path, methods)(ok)
+    mcp.streamable_http_app()
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
+def test_a_route_where_the_endpoint_is_is_refused_when_the_application_is_made(path):
+    mcp = make_server()
+    mcp.custom_route(path, ["PUT"])(ok)
+    with pytest.raises(ValueError, match="that of an endpoint"):
+        mcp.streamable_http_app()
+    mcp.streamable_http_app(streamable_http_path="/elsewhere")
+    mcp.sse_app()
+    for options in ({"sse_path": "/mcp"}, {"message_path": "/mcp"}):
+        with pytest.raises(ValueError, match="that of an endpoint"):
+            mcp.sse_app(**options)
+
+
+def test_a_route_where_authorization_is_described_is_refused():
+    described = "/.well-known/oauth-protected-resource/mcp"
+    protection = Protection(EVERYBODY.guard, routes=(make_route(described, ["GET"], ok, None),))
+    own = make_route(described, ["GET"], ok, None)
+    with pytest.raises(ValueError, match="another route answers GET and HEAD"):
+        HttpApp(make_server(), protection=protection, routes=[own])
+
+
+@pytest.mark.parametrize("message_path", ["/x", "/x/"])
+def test_two_endpoints_have_two_paths(message_path):
+    with pytest.raises(ValueError, match="are the same, for two endpoints"):
+        make_server().sse_app(sse_path="/x", message_path=message_path)
 
 
 def test_what_is_no_route_is_refused():

@@ -96,17 +96,22 @@ class ServesHttp(ServingBase[LifespanResultT]):
           include_in_schema: Without effect: no schema of the routes is made.
 
         Raises:
-          TypeError, ValueError: if one of these is something else.
+          TypeError, ValueError: if one of these is something else, or another route answers
+            there already. Where the endpoint is, no other route can be: making the application
+            fails then.
 
         """
         del include_in_schema
 
         def register(fn: EndpointT) -> EndpointT:
             from trio_mcp.transports.http._routes import (  # noqa: PLC0415 - loads on first use
+                check_apart,
                 make_route,
             )
 
-            self._custom_routes.append(make_route(path, methods, fn, name))
+            route = make_route(path, methods, fn, name)
+            check_apart((*self._custom_routes, route))
+            self._custom_routes.append(route)
             return fn
 
         return register

@@ -14,7 +14,7 @@ from ._asgi import HttpRequest, HttpResponse, path_within
 from ._defaults import DEFAULT_MESSAGE_PATH, DEFAULT_SSE_PATH, DEFAULT_STREAMABLE_HTTP_PATH
 from ._manager import StreamableHTTPSessionManager
 from ._options import HttpOptions
-from ._routes import route_path
+from ._routes import check_apart, route_path
 from ._sse_manager import SseSessionManager
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Application:
         self._run = run
         self._endpoints = {route_path(path): each for path, each in endpoints.items()}
         self._routes = tuple(routes)
+        check_apart(self._routes, endpoints)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or live through the lifespan."""
@@ -100,13 +101,14 @@ class Application:
                 await route(scope, receive, send)
                 return
         response = HttpResponse(send, scope.get("http_version", "1.1"))
+        name = HttpRequest(scope, receive).name
         if found:
             allowed = ", ".join(sorted({method for each in found for method in each.methods}))
+            logger.info("%s was refused with 405: allowed: %s", name, allowed)
             await response.send_whole(
                 405, b"Method Not Allowed", [("allow", allowed)], "text/plain; charset=utf-8"
             )
             return
-        name = HttpRequest(scope, receive).name
         here = " and ".join(self._endpoints)
         logger.info("%s was refused with 404: clients are answered at %s", name, here)
         await response.send_whole(404, b"Not Found", (), "text/plain; charset=utf-8")
@@ -175,7 +177,9 @@ class SseApp(Application):
         routes: Iterable[Route] = (),
         protection: Protection | None = None,
     ) -> None:
+        check_text("sse_path", sse_path)
         check_text("message_path", message_path)
+        check_apart((), (sse_path, message_path))
         manager = SseSessionManager(
             server, options or HttpOptions(), route_path(message_path) + "/"
         )

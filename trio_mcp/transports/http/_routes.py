@@ -22,6 +22,39 @@ def route_path(path: str) -> str:
     return "/" + path.strip("/")
 
 
+def check_apart(routes: Iterable[Route], endpoints: Iterable[str] = ()) -> None:
+    """Refuse what would never be asked, since something else answers at its path.
+
+    Args:
+      routes: In the order in which they are looked at.
+      endpoints: Paths where all methods are answered, before any route.
+
+    Raises:
+      ValueError: if there is such a route or endpoint.
+
+    """
+    first: dict[str, str] = {}
+    for path in endpoints:
+        if route_path(path) in first:
+            raise ValueError(
+                f"path: {path!r} and {first[route_path(path)]!r} are the same, for two endpoints"
+            )
+        first[route_path(path)] = path
+    taken: set[tuple[str, str]] = set()
+    for route in routes:
+        path = route_path(route.path)
+        if path in first:
+            raise ValueError(
+                f"path: {route.path!r} is that of an endpoint, which answers all requests there"
+            )
+        both = sorted(each for each in route.methods if (path, each) in taken)
+        if both:
+            raise ValueError(
+                f"path: another route answers {' and '.join(both)} at {route.path!r} already"
+            )
+        taken.update((path, each) for each in route.methods)
+
+
 @attrs.frozen
 class Route:
     """A path beside the endpoint, and what answers there.
