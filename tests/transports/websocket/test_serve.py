@@ -50,6 +50,14 @@ async def test_free_port_and_path_are_reported():
             pass
 
 
+@pytest.mark.parametrize("path", ["tools", "//tools", "tools/", "/a/b", "a/b/", "", "/"])
+async def test_a_path_is_served_as_it_is_reported(path):
+    async with serving(websocket_path=path) as (served, _):
+        assert served.url.endswith("/" + path.strip("/"))
+        async with Client(served.url), Client(served.url.rstrip("/") + "/"):
+            pass
+
+
 async def test_several_addresses_are_served_at_once(tmp_path):
     path = tmp_path / "socket"
     tools = Tools()
@@ -282,7 +290,12 @@ def absolute(target: str) -> bytes:
         (request(host="127.0.0.1:caf\xe9"), 421, b"allowed_hosts"),
         (request(content_length="5") + b"hello", 400, b"without a body"),
         (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400, b"Bad request"),
-        (b"nonsense\r\n\r\n", 400, b"Bad request"),
+        (b"nonsense SECRET\r\n\r\n", 400, b"Bad request: illegal request line"),
+        (
+            b"GET /mcp HTTP/1.1\r\nHost: x\r\nAuthorization : Bearer SECRET\r\n\r\n",
+            400,
+            b"Bad request: illegal header line",
+        ),
         (b"GET /mcp HTTP/1.1\r\n\r\n", 400, b"Bad request"),
         (b"GET /mcp HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 100_000, 431, b"Bad request"),
         (b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n", 400, b"Bad request"),

@@ -65,7 +65,7 @@ class HttpPaths:
     """Where an application answers.
 
     Attributes:
-      streamable_http_path: Of the endpoint, with or without a slash at the end.
+      streamable_http_path: Of the endpoint, with or without a slash at either end.
       sse_path: Of the stream of HTTP with SSE.
       message_path: Where its clients post.
 

@@ -12,6 +12,7 @@ from trio_mcp.transports._settling import SECURITY, settle_security, warn_if_ope
 
 from ._making import LISTENING, SSE, STREAMABLE_HTTP, settle
 from ._options import HttpOptions, HttpPaths
+from ._routes import route_path
 from ._serve import HttpServing, serve_http_app
 from ._serve_options import UNIX, ServeOptions
 
@@ -139,7 +140,7 @@ def _application(
     path: str = options.get(name, getattr(HttpPaths(), name))
     make = server.sse_app if transport == "sse" else server.streamable_http_app
     app: HttpApp | SseApp = make(**options)
-    return app, "/" + path.strip("/")
+    return app, route_path(path)
 
 
 @attrs.frozen

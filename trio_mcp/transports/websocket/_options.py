@@ -34,7 +34,7 @@ class WebSocketOptions:
     """How clients over WebSockets are served.
 
     Attributes:
-      websocket_path: Of the endpoint, with or without a slash at the end.
+      websocket_path: Of the endpoint, with or without a slash at either end.
       max_message_size: The longest message that is received, in bytes; a longer one ends its
           connection with code 1009.
       ping_interval: Seconds of silence before a client is asked whether it is there; None not

@@ -18,8 +18,9 @@ import trio
 from trio_mcp._codec._envelope import dump_message
 from trio_mcp.transports.http._asgi import HttpRequest
 from trio_mcp.transports.http._headers import Headers
-from trio_mcp.transports.http._http1 import ServerConnection
+from trio_mcp.transports.http._http1 import ServerConnection, what_is_wrong
 from trio_mcp.transports.http._refusal import Refusal
+from trio_mcp.transports.http._routes import route_path
 from trio_mcp.transports.http._security import check_caller
 from trio_mcp.types import JSONRPCError
 
@@ -93,7 +94,7 @@ async def read_opening(stream: RawStream) -> Opening | Refusal | None:
             if isinstance(event, h11.Request):
                 return _end_of_head(connection, event, read)
         except h11.RemoteProtocolError as exc:
-            return Refusal.of(exc.error_status_hint, f"Bad request: {exc}")
+            return Refusal.of(exc.error_status_hint, f"Bad request: {what_is_wrong(exc)}")
 
 
 def _end_of_head(
@@ -122,7 +123,7 @@ def check_opening(
 
     """
     _, target = split_target(request)
-    if target.rstrip("/") != path.rstrip("/"):
+    if route_path(target) != route_path(path):
         return Refusal.of(404, f"There is nothing at {target:.100}")
     if request.method != b"GET":
         return Refusal.of(405, "A WebSocket is opened with GET", headers=(("allow", "GET"),))
@@ -135,7 +136,7 @@ def check_opening(
 def document_at(request: h11.Request, documents: Mapping[str, bytes]) -> bytes | None:
     """Give the document that everybody may read at the path of a request, if there is one."""
     _, target = split_target(request)
-    return documents.get(target.rstrip("/")) if request.method == b"GET" else None
+    return documents.get(route_path(target)) if request.method == b"GET" else None
 
 
 def _headers_of(request: h11.Request) -> list[tuple[bytes, bytes]]:

@@ -20,6 +20,7 @@ from trio_mcp.transports.http._listeners import (
     tls_context,
     url_of,
 )
+from trio_mcp.transports.http._routes import route_path
 from trio_mcp.transports.http._serve_options import UNIX
 
 from ._defaults import CLOSE_TIMEOUT
@@ -174,8 +175,8 @@ class _Run:
 
     def _url_of(self, listener: trio.SocketListener) -> str:
         url = url_of(listener, self._scheme)
-        path = self._endpoint.options.websocket_path.strip("/")
-        return url if url.startswith(UNIX) else f"{url}/{path}"
+        path = route_path(self._endpoint.options.websocket_path)
+        return url if url.startswith(UNIX) else f"{url}{path}"
 
     async def _handle(self, socket_stream: trio.SocketStream) -> None:
         stream = await self._open.admit(socket_stream)
