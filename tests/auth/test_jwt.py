@@ -6,9 +6,15 @@ import base64
 import hashlib
 import hmac
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, rsa, x25519
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from joserfc.jws import serialize_compact
 
 from trio_mcp.auth import InvalidJwt
@@ -239,6 +245,46 @@ def test_key_that_signs_nothing_is_refused_in_words_without_it(source):
         import_key(source)
     assert "c2V" not in str(caught.value)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def pem_of(key: Any) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+@pytest.mark.parametrize(
+    ("pem", "told"),
+    [
+        (pem_of(rsa.generate_private_key(65537, 1024)), "2048 to 8192 bits"),
+        (pem_of(x25519.X25519PrivateKey.generate()), "no known kind"),
+        (pem_of(ec.generate_private_key(ec.SECP224R1())), "curve is not known"),
+    ],
+)
+def test_pem_of_a_key_that_will_not_do_is_refused(pem, told):
+    with pytest.raises(ValueError, match=told):
+        import_key(pem)
+
+
+def test_key_is_read_from_a_certificate():
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "as.example")])
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(private.public_key())
+        .serial_number(1)
+        .not_valid_before(start)
+        .not_valid_after(start + timedelta(days=1))
+        .sign(private, SHA256())
+    )
+    read = import_key(certificate.public_bytes(Encoding.PEM))
+    assert thumbprint(read) == thumbprint(import_key(pem_of(private)))
+
+
+def test_both_curves_of_eddsa_are_known():
+    key = import_key(pem_of(ed448.Ed448PrivateKey.generate()))
+    assert verify_jwt(sign_jwt(CLAIMS, key, "EdDSA"), [key]).claims == CLAIMS
 
 
 def test_keys_of_a_set_that_are_of_no_use_are_left_out():

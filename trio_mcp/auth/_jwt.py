@@ -413,6 +413,8 @@ def _key_from_pem(source: str | bytes) -> Key:
         case rsa.RSAPrivateKey() | rsa.RSAPublicKey():
             return RSAKey(native, native)
         case ec.EllipticCurvePrivateKey() | ec.EllipticCurvePublicKey():
+            if native.curve.name not in _CURVES:
+                raise ValueError("The key cannot be used: its curve is not known")
             return ECKey(native, native)
         case ed25519.Ed25519PrivateKey() | ed25519.Ed25519PublicKey():
             return OKPKey(native, native)
@@ -435,6 +437,8 @@ def _native_from_pem(pem: bytes) -> object:
     except Exception:  # noqa: BLE001 - of many kinds, and some quote what they were given
         raise ValueError("The key is no PEM of a key, or is encrypted") from None
 
+
+_CURVES: Final = ("secp256r1", "secp384r1", "secp521r1")
 
 _NUMBERS: Final = frozenset({"n", "e", "d", "p", "q", "dp", "dq", "qi", "x", "y"})
 

@@ -94,6 +94,24 @@ async def test_every_way_to_a_component_takes_its_scopes(method, params, scope):
 
 
 @pytest.mark.req("R-279", "R-313")
+async def test_first_template_that_matches_decides_as_where_it_is_read():
+    mcp = make_server()
+    mcp.resource("files://{+path}", name="any", required_scopes=["files:write"])(lambda path: path)
+    async with open_protected(mcp) as client:
+        for uri, scope in {
+            "files://one/a": "use files:read",
+            # It is refused for what it leads to, and before that for what it takes.
+            "files://one/..": "use files:read",
+            "files://two/a": "use files:write",
+        }.items():
+            answer = client.ask("resources/read", {"uri": uri}, headers=bearer("ada"))
+            await answer.wait_complete()
+            assert challenges(answer)["Bearer"]["scope"] == scope
+        answer = client.ask("resources/read", {"uri": "other://x"}, headers=bearer("ada"))
+        assert (await answer.wait_complete()).status == 400
+
+
+@pytest.mark.req("R-279", "R-313")
 async def test_subscribing_takes_the_scopes_of_reading():
     async with open_protected() as client:
         session = older(client, "ada")
