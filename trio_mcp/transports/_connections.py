@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
@@ -11,7 +12,6 @@ from trio_mcp._rpc._repeats import Repeats
 
 if TYPE_CHECKING:
     import logging
-    import ssl
     from collections.abc import Generator, Iterator
 
 C = TypeVar("C")
@@ -47,6 +47,19 @@ def isolated(logger: logging.Logger) -> Generator[None]:
             logger.exception("A connection failed", exc_info=failures)
         if rest is not None:
             raise rest from None
+
+
+def tell_unbegun(logger: logging.Logger, exc: Exception) -> None:
+    """Tell of a connection that ended before anything was asked on it."""
+    cause = exc.__cause__
+    if isinstance(exc, trio.TooSlowError):
+        logger.info("A connection was refused: the handshake of TLS took too long")
+    elif isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
+        reason = cause.reason or type(cause).__name__
+        logger.info("A connection was refused: TLS: %s", reason)
+    else:
+        # Whoever only looks whether somebody listens leaves without a word.
+        logger.debug("A connection ended before it had begun: %r", exc)
 
 
 @final

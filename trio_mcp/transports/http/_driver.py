@@ -25,6 +25,8 @@ import trio
 from hypercorn.events import Closed, RawData, Updated
 from hypercorn.typing import ConnectionState
 
+from trio_mcp.transports._connections import tell_unbegun
+
 from ._asgi_request import AsgiRequest
 from ._protocols import Http1, Http2, UnwantedProtocol
 
@@ -149,8 +151,10 @@ class HttpConnection:
         try:
             try:
                 protocol = await self._begin()
-            except (OSError, trio.BrokenResourceError, trio.TooSlowError):
-                return  # it went before it had said anything, or cannot do TLS
+            except (OSError, trio.BrokenResourceError, trio.TooSlowError) as exc:
+                # It went before it had said anything, or cannot do TLS.
+                tell_unbegun(logger, exc)
+                return
             async with trio.open_nursery() as self._nursery:
                 try:
                     await self._converse(protocol)

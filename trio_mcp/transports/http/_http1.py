@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import h11
@@ -15,6 +16,18 @@ its length; RFC 9112, 2.2, wants that one ignored at least."""
 
 _OVER: Final = frozenset({h11.MUST_CLOSE, h11.CLOSED})
 _NEWLINE: Final = b"\r\n"
+
+
+_BYTES: Final = re.compile(r""":?\s*(?:bytearray\()?b(['"])(?!:[a-z]+\1).*""", re.DOTALL)
+# Bytes that a library shows in an error; all but the names of HTTP/2's own fields.
+
+
+def what_is_wrong(exc: Exception) -> str:
+    """Say what a client did wrong, without what it sent: that may be long, or hold secrets."""
+    text = str(exc)
+    if text.startswith("Receive buffer"):
+        return "a head, or a line between the parts of a body, that is too long"
+    return _BYTES.sub("", text)
 
 
 class ServerConnection(h11.Connection):
@@ -36,6 +49,8 @@ class ServerConnection(h11.Connection):
         self._is_at_start = True
         self.has_more = False
         """Whether something came behind the last request, and was dropped."""
+        self.fault = ""
+        """What the client did wrong, which ended the connection."""
 
     @property
     def is_in_head(self) -> bool:
@@ -56,7 +71,11 @@ class ServerConnection(h11.Connection):
             return h11.NEED_DATA
         if self._is_at_start and self._skip_empty_lines():
             return h11.NEED_DATA
-        return super().next_event()
+        try:
+            return super().next_event()
+        except h11.RemoteProtocolError as exc:
+            self.fault = self.fault or what_is_wrong(exc)
+            raise
 
     def start_next_cycle(self) -> None:
         """Be ready for another request."""

@@ -6,6 +6,7 @@ public interface of hypercorn, which is why its minor version is pinned.
 
 from __future__ import annotations
 
+import logging
 import re
 from contextlib import suppress
 from functools import partial
@@ -28,7 +29,7 @@ from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.trio.worker_context import EventWrapper, WorkerContext
 from priority.priority import MissingStreamError
 
-from ._http1 import ServerConnection
+from ._http1 import ServerConnection, what_is_wrong
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
     Want = Callable[[int], Awaitable[None]]
     Wait = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
+
+logger: Final = logging.getLogger("trio_mcp.http")
 
 MAX_HEAD_SIZE: Final = 64 * 1024
 """Bytes of the head of a request: arguments of tools may travel in headers."""
@@ -102,6 +105,8 @@ class Http1(H11Protocol):
         self.can_read = _WatchedEvent(wait)
         self.is_last = False
         """Whether no other request is served on the connection."""
+        self._asked = ""
+        self._refused_with: int | None = None
 
     @property
     def is_in_head(self) -> bool:
@@ -113,6 +118,28 @@ class Http1(H11Protocol):
         """Whether the client sent, or is about to send, what nobody will read."""
         heard = self._heard
         return self.is_last or heard.has_more or heard.their_state in _UNFINISHED
+
+    async def _handle_events(self) -> None:
+        try:
+            await super()._handle_events()
+        finally:
+            if self._heard.fault:
+                self._tell_fault()
+
+    def _tell_fault(self) -> None:
+        heard = self._heard
+        # That a client goes in the middle of a request is its own affair.
+        level = logging.DEBUG if heard.trailing_data[1] else logging.INFO
+        name = self._asked or "A request"
+        if self._refused_with is None:
+            logger.log(level, "The connection of %s was ended: %s", name, heard.fault)
+        else:
+            logger.log(level, "%s was refused with %d: %s", name, self._refused_with, heard.fault)
+        heard.fault = ""
+
+    async def _send_error_response(self, status_code: int) -> None:
+        self._refused_with = status_code
+        await super()._send_error_response(status_code)
 
     async def _check_protocol(self, event: h11.Request) -> None:
         # A server may ignore an Upgrade (RFC 9110, 7.8), so that is no error. The preface of
@@ -141,6 +168,7 @@ class Http1(H11Protocol):
     async def _create_stream(self, request: h11.Request) -> None:
         # As hypercorn's, but that it would make a WebSocket of an Upgrade that asks for one.
         target, headers = _resolved(request)
+        self._asked = _name_of(request.method, target)
         if _is_framed_twice(headers):
             self.is_last = True
             headers = [each for each in headers if each[0] != b"content-length"]
@@ -177,6 +205,7 @@ class Http1(H11Protocol):
         await super().stream_send(event)
 
     async def _maybe_recycle(self) -> None:
+        self._asked = ""
         if not self.is_last:
             await super()._maybe_recycle()
             return
@@ -265,14 +294,25 @@ class Http2(H2Protocol):
         for start in range(0, len(data), FRAMES_AT_ONCE):
             if start:
                 await trio.lowlevel.checkpoint()
-            await super().handle(RawData(data[start : start + FRAMES_AT_ONCE]))
+            await self._take_frames(data[start : start + FRAMES_AT_ONCE])
+
+    async def _take_frames(self, data: bytes) -> None:
+        try:
+            events = self.connection.receive_data(data)
+        except h2.exceptions.ProtocolError as exc:
+            if not self.closed:
+                logger.info("A connection was ended: HTTP/2: %s", what_is_wrong(exc))
+            await self._flush()
+            await self.send(Closed())
+        else:
+            await self._handle_events(events)
 
     async def _handle_events(self, events: list[h2.events.Event]) -> None:
         for event in events:
             if isinstance(event, h2.events.RequestReceived):
-                status = _refusal(event)
-                if status is not None:
-                    self._refuse(event.stream_id, status)
+                refusal = _refusal(event)
+                if refusal is not None:
+                    self._refuse(event, *refusal)
                     continue
                 self._newest = event
             elif isinstance(event, h2.events.DataReceived):
@@ -289,10 +329,13 @@ class Http2(H2Protocol):
                 await self._drop_unsent(event.stream_id)
         await self._flush()
 
-    def _refuse(self, stream_id: int, status: int) -> None:
+    def _refuse(self, request: h2.events.RequestReceived, status: int, reason: str) -> None:
+        fields = dict(request.headers)
+        name = _name_of(fields.get(b":method", b""), fields.get(b":path", b""))
+        logger.info("%s was refused with %d: %s", name, status, reason)
         with suppress(h2.exceptions.ProtocolError):
             self.connection.send_headers(
-                stream_id, [(b":status", b"%d" % status)], end_stream=True
+                request.stream_id, [(b":status", b"%d" % status)], end_stream=True
             )
 
     def body_of_newest(self) -> Want:
@@ -403,10 +446,19 @@ class Http2(H2Protocol):
         return buffer is not None and bool(buffer.buffer) and window <= 0
 
 
-def _refusal(request: h2.events.RequestReceived) -> int | None:
-    """Give the status for a request that hypercorn would trip over, or None."""
+def _refusal(request: h2.events.RequestReceived) -> tuple[int, str] | None:
+    """Give the status for a request that hypercorn would trip over, and why; or None."""
     fields = dict(request.headers)
     method, path = fields.get(b":method", b""), fields.get(b":path")
     if method == b"CONNECT":
-        return 405
-    return None if path is not None and path.isascii() and method.isascii() else 400
+        return 405, "this is no proxy"
+    if path is None:
+        return 400, "it has no path"
+    is_ascii = path.isascii() and method.isascii()
+    return None if is_ascii else (400, "its path or its method is not ASCII")
+
+
+def _name_of(method: bytes, target: bytes) -> str:
+    """Name a request in the log: without its query, which may hold secrets."""
+    path = target.partition(b"?")[0][:200].decode("ascii", "backslashreplace")
+    return f"{method.decode('ascii', 'backslashreplace'):.20} {path!a}"

@@ -11,6 +11,7 @@ from trio_websocket import wrap_server_stream
 
 from trio_mcp._rpc._exchange import NOBODY, Caller, HttpDetails
 from trio_mcp._rpc._peer import open_peer
+from trio_mcp.transports._connections import tell_unbegun
 from trio_mcp.transports.http._guard import EVERYBODY, admit, check_scopes, seconds_left
 from trio_mcp.transports.http._refusal import Refusal
 
@@ -94,7 +95,7 @@ class ServerConnection:
                 await self._serve(opening)
         except (trio.BrokenResourceError, trio.ClosedResourceError) as exc:
             # It went before it was a WebSocket, or cannot do TLS.
-            logger.debug("A connection ended: %s", exc)
+            tell_unbegun(logger, exc)
         finally:
             close_socket(self._stream)
 
