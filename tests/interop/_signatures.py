@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 import pydantic
 
-from trio_mcp import transports
+from trio_mcp import auth, transports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -185,9 +185,10 @@ def _spelled_out(signature: inspect.Signature) -> dict[str, Parameter]:
             for cls in (transports.HttpOptions, transports.HttpPaths, transports.ServeOptions)
             for field in attrs.fields(cls)
         }
-        for name in getattr(transports, found[1]).__optional_keys__:
+        home = transports if hasattr(transports, found[1]) else auth
+        for name in getattr(home, found[1]).__optional_keys__:
             kind = Parameter.KEYWORD_ONLY
-            parameters[name] = Parameter(name, kind, default=defaults[name])
+            parameters[name] = Parameter(name, kind, default=defaults.get(name))
     return parameters
 
 

@@ -37,6 +37,7 @@ PACKAGES = [
     "trio_mcp.mcpserver",
     "trio_mcp.errors",
     "trio_mcp.transports",
+    "trio_mcp.auth",
     "trio_mcp.testing",
 ]
 

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from .client._oauth import OAuth as OAuth
     from .client._programs import ClientCredentialsOAuthProvider as ClientCredentialsOAuthProvider
     from .client._programs import PrivateKeyJWTOAuthProvider as PrivateKeyJWTOAuthProvider
+    from .client._programs import ProviderOptions as ProviderOptions
     from .client._programs import SignedJWTParameters as SignedJWTParameters
     from .client._programs import WorkloadIdentityOAuthProvider as WorkloadIdentityOAuthProvider
     from .client._programs import static_assertion_provider as static_assertion_provider
@@ -188,6 +189,7 @@ __all__ = [
     "Principal",
     "PrivateKeyJWTOAuthProvider",
     "ProtectedResourceMetadata",
+    "ProviderOptions",
     "ProviderTokenVerifier",
     "RefreshToken",
     "RegistrationError",
@@ -294,6 +296,7 @@ if not TYPE_CHECKING:
             "Principal": "trio_mcp._rpc._exchange",
             "PrivateKeyJWTOAuthProvider": ".client._programs",
             "ProtectedResourceMetadata": "._models",
+            "ProviderOptions": ".client._programs",
             "ProviderTokenVerifier": ".server._provider",
             "RefreshToken": ".server._provider",
             "RegistrationError": ".server._errors",
