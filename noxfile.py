@@ -57,18 +57,37 @@ def tests(session: nox.Session) -> None:
     session.run("pytest", "--numprocesses=auto", *session.posargs)
 
 
+TESTS_WITH_PEERS = (
+    "tests/typescript",
+    "tests/interop/test_official_oauth_server.py",
+    "tests/interop/test_browser.py",
+)
+
+
 @nox.session
 def interop(session: nox.Session) -> None:
-    """Run the tests against the TypeScript SDK, on a Node that is installed like the rest."""
+    """Run the tests against the TypeScript SDK, examples of the official one, and a browser."""
     session.install("-e", PACKAGE, *group("tests"), *group("interop"))
     peers = Path(session.create_tmp())
     for program in (ROOT / "tests/typescript/peers").iterdir():
         shutil.copy(program, peers)
     options = ("--no-package-lock", "--no-audit", "--no-fund")
     session.run("npm", "install", *options, "--prefix", str(peers))
-    session.run(
-        "pytest", "tests/typescript", *session.posargs, env={"TRIO_MCP_TYPESCRIPT": str(peers)}
-    )
+    where = {
+        "TRIO_MCP_TYPESCRIPT": str(peers),
+        "TRIO_MCP_OFFICIAL_EXAMPLES": str(_official_examples(session, peers)),
+    }
+    session.run("pytest", *TESTS_WITH_PEERS, *session.posargs, env=where)
+
+
+def _official_examples(session: nox.Session, folder: Path) -> Path:
+    """Unpack the examples of the official SDK, which are in its source distribution alone."""
+    release = next(each for each in group("tests") if each.startswith("mcp=="))
+    options = ("--quiet", "--no-deps", "--no-binary", "mcp", "--dest", str(folder))
+    session.run("pip", "download", *options, release)
+    (packed,) = folder.glob("mcp-*.tar.gz")
+    shutil.unpack_archive(packed, folder)
+    return folder / packed.name.removesuffix(".tar.gz") / "examples"
 
 
 @nox.session
