@@ -182,6 +182,24 @@ async def test_subscription_ends_in_good_order_with_its_token():
             answer.leave()
 
 
+@pytest.mark.req("R-174")
+async def test_stream_of_an_older_session_ends_with_its_token_and_is_opened_again():
+    soon = int(time.time()) + 3600
+    known = {"short": token(expires_at=soon), "long": token()}
+    async with open_protected(make_server(Verifier(known))) as client:
+        session = older(client, "short")
+        await session.initialize(headers=bearer("short"))
+        for name, ends in {"short": True, "long": False}.items():
+            stream = session.get(**bearer(name))
+            await stream.wait_started()
+            assert stream.status == 200
+            with trio.move_on_after(3_700) as limit:
+                await stream.wait_complete()
+            assert limit.cancelled_caught != ends
+            stream.leave()
+            await stream.wait_complete()
+
+
 def test_settings_of_a_server_say_how_it_is_protected():
     mcp = make_server()
     assert mcp.settings.auth is not None

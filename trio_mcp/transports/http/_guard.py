@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final, final
 
 import attrs
+import trio
 
 from trio_mcp._codec import Batch
 from trio_mcp.errors import InsufficientScopeError
@@ -22,7 +23,7 @@ from ._asgi import PRINCIPAL
 from ._refusal import Refusal, status_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from trio_mcp._codec import Frame
     from trio_mcp._rpc._exchange import Principal
@@ -130,6 +131,27 @@ def seconds_left(principal: Principal | None) -> float:
     if principal is None or principal.expires_at is None:
         return math.inf
     return max(0.0, principal.expires_at - time.time())
+
+
+def end_in_time(
+    nursery: trio.Nursery, principal: Principal | None, end: Callable[[], None]
+) -> None:
+    """Have a stream end in good order when its client would have to authenticate again.
+
+    Args:
+      nursery: Is open as long as the stream.
+      principal: Whose token it was opened with.
+      end: Ends it.
+
+    """
+    seconds = seconds_left(principal)
+    if seconds < math.inf:
+        nursery.start_soon(_end_after, seconds, end, name="HTTP expiry")
+
+
+async def _end_after(seconds: float, end: Callable[[], None]) -> None:
+    await trio.sleep(seconds)
+    end()
 
 
 def _scopes_of(serving: Serving, frame: Frame | None) -> Iterable[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -21,7 +22,7 @@ from trio_mcp.types import (
     JSONRPCResponse,
 )
 
-from ._guard import asks_for_scopes, refuse_scopes, seconds_left
+from ._guard import asks_for_scopes, end_in_time, refuse_scopes
 from ._outgoing import Outgoing
 from ._refusal import Refusal, status_for
 from ._rules import (
@@ -149,7 +150,8 @@ async def _handle(
 
         request.watch(nursery, on_gone)
         if exchange.method == LISTEN:
-            nursery.start_soon(_end_in_time, serving, exchange, name="HTTP subscription")
+            end = partial(serving.ending, exchange.connection)
+            end_in_time(nursery, exchange.principal, end)
         message: JSONRPCResponse | JSONRPCError | None = None
         if reply.json_only:
             with exchange.scope:
@@ -164,12 +166,6 @@ async def _handle(
         exchange.close()
         return await reply.finish(message)
     return None
-
-
-async def _end_in_time(serving: Serving, exchange: Exchange) -> None:
-    """End a stream in good order when its client would have to authenticate again."""
-    await trio.sleep(seconds_left(exchange.principal))
-    serving.ending(exchange.connection)
 
 
 @attrs.define(eq=False)

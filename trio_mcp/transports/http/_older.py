@@ -22,6 +22,7 @@ from trio_mcp.types._revisions import LATEST_HANDSHAKE, revision_for
 
 from ._event_store import SharedEventStore
 from ._following import Follower
+from ._guard import end_in_time
 from ._left_alone import LeftAlone
 from ._older_frames import (
     cancelled,
@@ -246,6 +247,8 @@ class OlderEra:
         json_only = self._options.json_response and not outgoing.is_stream
         async with open_background_nursery() as nursery:
             request.watch(nursery, outgoing.give_up)
+            if request.method == "GET":
+                end_in_time(nursery, request.principal, outgoing.end)
             await outgoing.wait_decided(math.inf if json_only else keep_alive)
             if outgoing.is_stream:
                 await outgoing.write(response, keep_alive)
