@@ -16,6 +16,7 @@ from tests.auth.server._authorization_server import (
     PUBLIC,
     RESOURCE,
     Clock,
+    answer_in,
     authorization_server,
     error_of,
 )
@@ -268,6 +269,14 @@ async def test_who_may_bring_assertions(client, options, error):
     async with server_for(**options) as server:
         assertion = signed(client_id=client.client_id)
         assert error_of(await exchange(server, assertion, client)) == error
+
+
+async def test_where_only_identity_providers_let_people_in_nobody_logs_in():
+    provider = InMemoryOAuthProvider(clients=[CLIENT], identity_assertions=verifier())
+    async with authorization_server(provider, identity_assertion_enabled=True) as server:
+        assert (await exchange(server, signed())).status_code == 200
+        assert answer_in(await server.authorize(CLIENT))["error"] == "access_denied"
+        assert (await server.http.get("/login")).status_code == 404
 
 
 async def test_assertion_has_to_be_there():

@@ -57,7 +57,8 @@ class InMemoryOAuthProvider(
       auto_approve: In place of users: everybody is this one, and no page is shown. For tests.
       clients: Those that are known from the beginning.
       client_documents: Finds clients that are known by URLs; None for no such clients.
-      identity_assertions: Checks the assertions of identity providers; None to take none.
+      identity_assertions: Checks the assertions of identity providers; None to take none. With
+        these there need be no users: nobody logs in here then.
       resources: The servers that tokens are issued for; where there is one, tokens of clients
         that name none are for that. None for any.
       code_lifetime: Seconds.
@@ -67,7 +68,8 @@ class InMemoryOAuthProvider(
       now: The time, in seconds since the epoch.
 
     Raises:
-      ValueError: if there are both users and ``auto_approve``, or neither.
+      ValueError: if there are both users and ``auto_approve``; or neither, and nobody else who
+        could let people in.
 
     """
 
@@ -89,8 +91,7 @@ class InMemoryOAuthProvider(
         max_clients: int = MAX_CLIENTS,
         now: Callable[[], float] = time.time,
     ) -> None:
-        if (users is None) == (auto_approve is None):
-            raise ValueError("InMemoryOAuthProvider takes either users or auto_approve")
+        _check_people(users, auto_approve, identity_assertions)
         _check_parts(client_documents, identity_assertions, resources)
         if auto_approve is not None:
             check_text("auto_approve", auto_approve)
@@ -168,14 +169,17 @@ class InMemoryOAuthProvider(
         """Send the browser to the page, or back at once where nobody is asked.
 
         Raises:
-          AuthorizeError: if the resource is none of those that tokens are issued for.
+          AuthorizeError: if the resource is none of those that tokens are issued for, or nobody
+            logs in here.
 
         """
         await trio.lowlevel.checkpoint()
         params = params.evolve(resource=self._resource(params.resource))
         if self._auto_approve is not None:
             return self._code_url(client, params, self._auto_approve)
-        if self._login is None or self._issuer is None:
+        if self._login is None:
+            raise AuthorizeError("access_denied", "People log in at their identity provider")
+        if self._issuer is None:
             raise RuntimeError("The page has no place: create_auth_routes() gives it one")
         return self._login.url_for(client, params)
 
@@ -280,6 +284,13 @@ class InMemoryOAuthProvider(
             checked.resource,
             params.dpop_jkt,
         )
+
+
+def _check_people(users: object, auto_approve: object, assertions: object) -> None:
+    if users is not None and auto_approve is not None:
+        raise ValueError("InMemoryOAuthProvider takes either users or auto_approve")
+    if users is None and auto_approve is None and assertions is None:
+        raise ValueError("InMemoryOAuthProvider needs users, or auto_approve in a test")
 
 
 def _check_parts(documents: object, assertions: object, resources: object) -> None:

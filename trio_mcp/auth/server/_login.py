@@ -257,7 +257,7 @@ def _content(pending: Pending, hidden: dict[str, str], error: str) -> str:
         )
     return (
         f'<dl>{listed}</dl>{warning}<form method="post">{fields}'
-        '<label>Name <input name="user" autocomplete="username" autofocus></label>'
+        '<label>Name <input name="user" autocomplete="username"></label>'
         '<label>Password <input name="password" type="password" '
         'autocomplete="current-password"></label>'
         '<button name="answer" value="allow">Allow</button>'

@@ -11,7 +11,8 @@ from ._answers import NO_STORE, Answer
 
 _STYLE: Final = (
     "body{font-family:system-ui,sans-serif;background:#f4f4f5;color:#18181b}"
-    "main{max-width:26rem;margin:4rem auto;padding:2rem;background:#fff;border-radius:.5rem}"
+    "main{max-width:26rem;margin:2rem auto;padding:1.5rem 2rem;background:#fff;"
+    "border-radius:.5rem}"
     "h1{font-size:1.3rem}dt{font-weight:600}dd{margin:0 0 .6rem;overflow-wrap:anywhere}"
     "label,input{display:block;width:100%;box-sizing:border-box}input{margin:.2rem 0 .8rem;"
     "padding:.5rem}button{padding:.6rem 1.2rem;margin-right:.6rem}.warning{color:#b91c1c}"
