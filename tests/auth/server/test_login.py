@@ -207,6 +207,14 @@ async def test_form_from_another_origin_does_nothing(origin):
         assert answer_in(await send(server, page, {"origin": ISSUER.upper()}))["code"]
 
 
+async def test_browser_leaves_out_the_port_that_the_issuer_names():
+    provider = InMemoryOAuthProvider(USERS, clients=CLIENTS)
+    async with authorization_server(provider, issuer=f"{ISSUER}:443") as server:
+        page = await server.http.get((await server.authorize()).headers["location"])
+        response = await send(server, page, {"origin": ISSUER})
+        assert answer_in(response)["iss"] == f"{ISSUER}:443"
+
+
 @pytest.mark.parametrize("query", ["", "?request=unknown", "?request=", "?request=a&request=b"])
 async def test_page_that_nobody_was_sent_to_shows_nothing(query):
     async with server_with_page() as server:

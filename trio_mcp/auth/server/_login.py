@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 import attrs
 
-from trio_mcp.auth._identifiers import is_loopback_url, origin_of, split_url
+from trio_mcp.auth._identifiers import is_loopback_url, is_same_origin, split_url
 
 from ._answers import Answer, RefusedRequest, log_refused, redirect_answer
 from ._expiring import Expiring
@@ -124,7 +124,7 @@ class LoginPage:
 
     def _check_origin(self, request: HttpRequest) -> None:
         origin = request.headers.get("origin")
-        if origin is not None and origin.lower() != origin_of(self._issuer).lower():
+        if origin is not None and not is_same_origin(origin, self._issuer):
             raise RefusedRequest("access_denied", "The form came from elsewhere", status=403)
 
     async def _take(self, request: HttpRequest, form: Parameters) -> Answer:
