@@ -10,6 +10,7 @@ import trio
 from hypercorn.trio.worker_context import WorkerContext
 
 from trio_mcp._checks import check_kind
+from trio_mcp._rpc._nursery import one_cancellation
 from trio_mcp.transports._connections import OpenConnections
 from trio_mcp.transports._lifespan import open_lifespan
 
@@ -120,7 +121,9 @@ async def serve_http_app(  # noqa: ASYNC114, ASYNC128 - the server reports that 
         listening = await open_listeners(options.addresses)
         try:
             server = _Server(app, options, lifespan.state, context)
-            await server.run(listening, on_stop, task_status)
+            # Failures of connections do not come so far: what does is Ctrl-C, alone.
+            with one_cancellation():
+                await server.run(listening, on_stop, task_status)
         finally:
             listening.close()
 

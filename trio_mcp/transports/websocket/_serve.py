@@ -10,6 +10,7 @@ import attrs
 import trio
 
 from trio_mcp._checks import check_kind
+from trio_mcp._rpc._nursery import one_cancellation
 from trio_mcp._rpc._service import Service
 from trio_mcp.transports._connections import OpenConnections
 from trio_mcp.transports._lifespan import open_lifespan
@@ -131,7 +132,9 @@ async def serve_websocket(  # noqa: ASYNC114, ASYNC128 - the server reports that
         try:
             endpoint = Endpoint(lifespan.serving, listening, of_endpoint, protection_of(server))
             run = _Run(endpoint, tls)
-            await run.serve(sockets, task_status)
+            # Failures of connections do not come so far: what does is Ctrl-C, alone.
+            with one_cancellation():
+                await run.serve(sockets, task_status)
         finally:
             sockets.close()
 
