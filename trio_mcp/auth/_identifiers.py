@@ -243,6 +243,26 @@ def check_https(what: str, url: str) -> str:
     return url
 
 
+def check_endpoint(what: str, url: str, issuer: str) -> str:
+    """Refuse an endpoint of an authorization server that secrets or people must not go to.
+
+    Args:
+      what: Its name, for the message.
+      url: Comes back as it is.
+      issuer: Who names it. Somebody elsewhere does not send people to programs on this machine.
+
+    Raises:
+      OAuthFlowError: if it is not https, or leads to this machine and the issuer does not.
+
+    """
+    check_https(what, url)
+    if is_loopback_url(url) and not is_loopback_url(issuer):
+        raise OAuthFlowError(
+            f"{what} of the issuer {issuer!r:.200} leads to this machine, got {url!r:.200}"
+        )
+    return url
+
+
 def check_redirect_uri(uri: str) -> str:
     """Refuse a redirect URI that a code must not go to: it is https, or http on this machine.
 

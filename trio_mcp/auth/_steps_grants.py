@@ -13,7 +13,7 @@ from trio_mcp.transports.http._http_errors import shown
 from ._identifiers import (
     add_query,
     canonical_resource,
-    check_https,
+    check_endpoint,
     check_redirect_uri,
     issuers_match,
 )
@@ -58,6 +58,7 @@ def get_token(memory: Memory, config: FlowConfig, scope: str | None) -> Flow[Non
 
     """
     _check_dpop(memory, config)
+    token_endpoint(memory)  # is refused before anybody is asked for anything
     match config.grant:
         case CodeGrant():
             yield from _by_code(memory, config, scope)
@@ -201,7 +202,7 @@ def _authorization_endpoint(memory: Memory) -> str:
         raise OAuthFlowError(
             f"The authorization server {memory.issuer!r:.200} has no authorization_endpoint"
         )
-    return check_https("The authorization_endpoint", endpoint)
+    return check_endpoint("The authorization_endpoint", endpoint, memory.issuer or "")
 
 
 def check_authorization_answer(

@@ -8,7 +8,7 @@ from trio_mcp._codec._json import dumps
 from trio_mcp.errors import OAuthFlowError, OAuthRegistrationError
 from trio_mcp.transports.http._http_errors import shown
 
-from ._identifiers import check_https, is_loopback_url, is_same_origin, issuers_match
+from ._identifiers import check_endpoint, is_loopback_url, is_same_origin, issuers_match
 from ._models import OAuthClientInformationFull
 from ._scopes import missing_scopes, split_scopes, union_scopes
 from ._step_types import HttpStep, SaveClientStep
@@ -139,7 +139,7 @@ def _register(
             f"The authorization server {memory.issuer!r:.200} registers no clients: "
             "a client_id that was registered beforehand is needed"
         )
-    check_https("The registration_endpoint", endpoint)
+    check_endpoint("The registration_endpoint", endpoint, _issuer(memory))
     document = _registration(memory, config, scope)
     step = _request(endpoint, document, config)
     answer: HttpAnswer = yield step

@@ -13,7 +13,7 @@ from trio_mcp.errors import OAuthTokenError
 from trio_mcp.transports.http._http_errors import shown
 
 from ._dpop_proof import USE_DPOP_NONCE
-from ._identifiers import check_https, is_same_origin, issuers_match, origin_of
+from ._identifiers import check_endpoint, check_https, is_same_origin, issuers_match, origin_of
 from ._memory import Refusal
 from ._models import OAuthToken
 from ._step_types import HttpStep, LoadStep, SaveClientStep, SaveTokensStep
@@ -64,12 +64,17 @@ class TokenEndpoint:
 
 
 def token_endpoint(memory: Memory) -> TokenEndpoint:
-    """Give the token endpoint of the authorization server in memory."""
+    """Give the token endpoint of the authorization server in memory.
+
+    Raises:
+      OAuthFlowError: if it is not one that secrets can go to.
+
+    """
     assert memory.issuer is not None
     if memory.asm is None:
         return TokenEndpoint(url=f"{memory.issuer}/token", issuer=memory.issuer)
     return TokenEndpoint(
-        url=memory.asm.token_endpoint,
+        url=check_endpoint("The token_endpoint", memory.asm.token_endpoint, memory.issuer),
         issuer=memory.issuer,
         auth_methods=memory.asm.token_endpoint_auth_methods_supported,
     )
@@ -89,7 +94,7 @@ def ask(
     Args:
       memory: Keeps nonces.
       config: Says with which key tokens are bound.
-      endpoint: Checked before anything is sent.
+      endpoint: Must be https, or on this machine.
       form: Parameters that are None are left out.
       client: Who asks; None for nobody in particular.
       proves: Whether the token is to be bound to the key.

@@ -283,11 +283,22 @@ def test_issuer_is_an_https_url(world, answer, issuer):
 )
 def test_endpoints_are_checked_before_anything_goes_there(world, endpoint, url):
     world.publish(**{endpoint: url})
-    name = endpoint if endpoint != "token_endpoint" else "token endpoint"
-    with pytest.raises(OAuthFlowError, match=f"{name} must be an https URL"):
+    with pytest.raises(OAuthFlowError, match=f"The {endpoint} must be an https URL"):
         world.challenge()
     assert url not in world.requested
-    assert (world.queries == []) == (endpoint != "token_endpoint")
+    assert world.queries == []
+
+
+@pytest.mark.req("R-517", "R-520", "R-521")
+@pytest.mark.parametrize(
+    "endpoint", ["authorization_endpoint", "token_endpoint", "registration_endpoint"]
+)
+@pytest.mark.parametrize("url", ["http://localhost:631/x", "https://127.0.0.1/x"])
+def test_server_elsewhere_sends_nobody_to_this_machine(world, endpoint, url):
+    world.publish(**{endpoint: url})
+    with pytest.raises(OAuthFlowError, match=f"The {endpoint} of the issuer .* to this machine"):
+        world.challenge()
+    assert url not in world.requested
 
 
 @pytest.mark.parametrize("host", ["localhost:9", "127.0.0.1:9", "[::1]:9"])
