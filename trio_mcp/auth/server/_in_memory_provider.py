@@ -176,7 +176,7 @@ class InMemoryOAuthProvider(
         await trio.lowlevel.checkpoint()
         params = params.evolve(resource=self._resource(params.resource))
         if self._auto_approve is not None:
-            return self._code_url(client, params, self._auto_approve)
+            return self._code_url(client.client_id, params, self._auto_approve)
         if self._login is None:
             raise AuthorizeError("access_denied", "People log in at their identity provider")
         if self._issuer is None:
@@ -193,13 +193,11 @@ class InMemoryOAuthProvider(
         return asked
 
     def _approve(self, pending: Pending, subject: str) -> str:
-        return self._code_url(pending.client, pending.params, subject)
+        return self._code_url(pending.client_id, pending.params, subject)
 
-    def _code_url(
-        self, client: OAuthClientInformationFull, params: AuthorizationParams, subject: str
-    ) -> str:
+    def _code_url(self, client_id: str, params: AuthorizationParams, subject: str) -> str:
         code = self._grants.begin(
-            client.client_id, subject, list(params.scopes or ()), params.resource, params
+            client_id, subject, list(params.scopes or ()), params.resource, params
         )
         return construct_redirect_uri(
             params.redirect_uri, code=code, state=params.state, iss=params.issuer

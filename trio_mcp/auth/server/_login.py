@@ -57,9 +57,13 @@ _BROWSER: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 @attrs.define(eq=False)
 class Pending:
-    """A request of a client that nobody has answered yet."""
+    """A request of a client that nobody has answered yet.
 
-    client: OAuthClientInformationFull
+    Of the client just this is kept: what a stranger has registered may be large.
+    """
+
+    client_id: str
+    client_name: str | None
     params: AuthorizationParams
     attempts: int = 0
 
@@ -102,7 +106,9 @@ class LoginPage:
     def url_for(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
         """Keep a request, and give the URL of its page."""
         name = secrets.token_urlsafe(32)
-        self._pending.put(name, Pending(client, params), self._now() + PENDING_SECONDS)
+        shown = (client.client_name or "")[:_MAX_SHOWN] or None
+        pending = Pending(client.client_id, shown, params)
+        self._pending.put(name, pending, self._now() + PENDING_SECONDS)
         return f"{self._issuer.rstrip('/')}{LOGIN_PATH}?{urlencode({'request': name})}"
 
     async def answer(self, request: HttpRequest) -> Answer:
@@ -181,11 +187,9 @@ class LoginPage:
 
     def _show(self, request: HttpRequest, name: str, error: str) -> Answer:
         pending = self._find(name)
-        browser = self._browser_of(request)
-        headers: tuple[tuple[str, str], ...] = ()
-        if browser is None:
-            browser = secrets.token_urlsafe(32)
-            headers = (("set-cookie", f"{self._cookie}={browser}; {self._cookie_attributes}"),)
+        browser = self._browser_of(request) or secrets.token_urlsafe(32)
+        # Again for one that has it, which is to last as long as this page.
+        headers = (("set-cookie", f"{self._cookie}={browser}; {self._cookie_attributes}"),)
         hidden = {"request": name, "token": self._token(browser, name)}
         content = _content(pending, hidden, error)
         status = 400 if error else 200
@@ -235,9 +239,9 @@ def _back(pending: Pending, reason: str) -> Answer:
 
 
 def _content(pending: Pending, hidden: dict[str, str], error: str) -> str:
-    client, params = pending.client, pending.params
-    facts = [("Program", _shown(client.client_name or "a program without a name"))]
-    parts = split_url(client.client_id)
+    params = pending.params
+    facts = [("Program", _shown(pending.client_name or "a program without a name"))]
+    parts = split_url(pending.client_id)
     if parts is not None and parts.scheme == "https" and parts.host:
         facts.append(("Published by", _shown(parts.host)))
     facts.append(("The answer goes to", _shown(_host_of(params.redirect_uri))))
