@@ -120,6 +120,54 @@ def test_headers_go_along(cli: Any, serve: Serve, tmp_path: Path) -> None:
     assert cli(*words, "--wire", "--header", "X-Team: red").out == "red\n"
 
 
+PROTECTED = """
+from trio_mcp import MCPServer
+from trio_mcp.auth import AuthSettings, ClientRegistrationOptions, InMemoryOAuthProvider
+
+app = MCPServer(
+    "notes",
+    auth=AuthSettings(
+        issuer_url={base!r},
+        resource_server_url={base!r} + "/mcp",
+        client_registration_options=ClientRegistrationOptions(enabled=True),
+    ),
+    auth_server_provider=InMemoryOAuthProvider(auto_approve="ada"),
+)
+
+@app.tool()
+def notes() -> str:
+    return "milk"
+"""
+
+
+def test_somebody_logs_in_once_for_many_commands(
+    cli: Any, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    file = tmp_path / "server.py"
+    file.write_text(PROTECTED.format(base=f"http://127.0.0.1:{port}"))
+    browser = tmp_path / "browser.py"
+    browser.write_text("import sys, urllib.request; urllib.request.urlopen(sys.argv[1]).read()")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("BROWSER", f"{sys.executable} {browser} %s")
+    _, url = serve(file, "-t", "streamable-http", "--port", port)
+    done = cli("call", url, "notes")
+    assert done.status == 1
+    assert "status 401" in done.err
+    words = ("call", url, "notes", "--auth", "browser")
+    done = cli(*words, "--wire")
+    assert (done.out, done.status) == ("milk\n", 0)
+    # Tokens are no messages.
+    assert "access_token" not in done.err
+    # The next one is logged in already.
+    monkeypatch.setenv("BROWSER", "false %s")
+    assert cli(*words).out == "milk\n"
+    kept = tmp_path / "state" / "trio-mcp" / "tokens.json"
+    if sys.platform == "linux":
+        assert kept.stat().st_mode & 0o777 == 0o600
+
+
 def test_options_are_those_of_serving(cli: Any, serve: Serve, shop: Path) -> None:
     _, url = serve(
         shop, "-t", "streamable-http", "--path", "/here", "--allowed-hosts", "shop.example"

@@ -49,7 +49,7 @@ TALKING = {
 }
 SHARED = [
     *("--json", "--plain", "--wire", "--mode", "--timeout", "--env", "--cwd"),
-    *("--header", "--transport"),
+    *("--header", "--transport", "--auth"),
 ]
 
 
@@ -84,8 +84,16 @@ def test_commands_that_talk_to_a_server_have_the_same_options(command, cli):
         (["list", "http://x/", "-H", "SECRET"], "--header takes 'NAME: VALUE', of characters"),
         (["list", "http://x/", "-H", "A B: c"], "--header takes 'NAME: VALUE', of characters"),
         (["list", "http://x/", "-H", "A: b\nC: d"], "--header takes 'NAME: VALUE', of characters"),
-        (["list", "x.py", "-H", "A: b"], "--header and --transport are for servers that are"),
-        (["list", "-t", "sse", "--", "x"], "--header and --transport are for servers that are"),
+        (["list", "x.py", "-H", "A: b"], "--header, --transport and --auth are for servers"),
+        (["list", "-t", "sse", "--", "x"], "--header, --transport and --auth are for servers"),
+        (
+            ["list", "x.py", "--auth", "browser"],
+            "--header, --transport and --auth are for servers",
+        ),
+        (
+            ["list", "http://x/", "--auth", "TOKEN"],
+            "--auth goes with browser or console, not with",
+        ),
     ],
 )
 def test_mistake_is_one_line_and_status_2(words, message, cli):

@@ -41,6 +41,9 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 MAX_ADDRESSES: Final = 4
 """Addresses of a host that are tried, one after the other."""
 
+SECRET_EXTENSION: Final = "trio_mcp.secret"  # noqa: S105 - a name
+"""An extension of requests of httpx whose bodies and answers are shown to nobody."""
+
 _OURS: Final = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "user-agent"}
 )
@@ -222,7 +225,8 @@ async def _response(
 ) -> AsyncGenerator[Any, None]:
     limit = CONNECT_TIMEOUT
     extensions: dict[str, Any] = {
-        "timeout": {"connect": limit, "write": limit, "read": None, "pool": limit}
+        SECRET_EXTENSION: True,
+        "timeout": {"connect": limit, "write": limit, "read": None, "pool": limit},
     }
     own = {*_OURS, *(name.lower() for name in headers)}
     try:

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trio_mcp._version import __version__
+from trio_mcp.cli._login import make_auth
 from trio_mcp.cli._mistakes import UsageMistake
 from trio_mcp.cli._target import Url
 from trio_mcp.cli._wire import WireChannel
@@ -110,7 +111,7 @@ async def _open_http(target: Url, options: Options, printer: Printer) -> AsyncGe
     from trio_mcp.transports import streamable_http_client  # noqa: PLC0415 - by kind of server
 
     if not options.wire:
-        client = streamable_http_client(target.url, headers=target.headers)
+        client = streamable_http_client(target.url, headers=target.headers, auth=make_auth(target))
         async with _following_options(client) as ends:
             yield ends
         return
@@ -119,7 +120,12 @@ async def _open_http(target: Url, options: Options, printer: Printer) -> AsyncGe
     async with (
         open_told_client(target.url, printer.note) as http_client,
         _following_options(
-            streamable_http_client(target.url, headers=target.headers, http_client=http_client)
+            streamable_http_client(
+                target.url,
+                headers=target.headers,
+                auth=make_auth(target),
+                http_client=http_client,
+            )
         ) as ends,
     ):
         yield ends
@@ -132,7 +138,7 @@ async def _open_channel(
     from trio_mcp import transports  # noqa: PLC0415 - by kind of server
 
     open_channel: Any = transports.sse_client if kind == "sse" else transports.websocket_client
-    transport = open_channel(target.url, headers=target.headers)
+    transport = open_channel(target.url, headers=target.headers, auth=make_auth(target))
     async with _following_options(transport) as channel:
         yield WireChannel(channel, printer.note) if options.wire else channel
 

@@ -58,6 +58,14 @@ Transport: TypeAlias = Annotated[
         help="How to speak to a URL: streamable-http or sse, if it shall not be found out.",
     ),
 ]
+Auth: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--auth",
+        metavar="KIND",
+        help="Log in at a URL: browser, or console where there is none. Tokens are kept.",
+    ),
+]
 Cwd: TypeAlias = Annotated[
     str | None, typer.Option(metavar="FOLDER", help="The server's working directory.")
 ]
@@ -82,6 +90,7 @@ class Options:
     cwd: str | None = None
     headers: dict[str, str] = attrs.field(factory=dict[str, str], repr=False)
     transport: str | None = None
+    auth: str | None = None
 
 
 def read_options(
@@ -97,6 +106,7 @@ def read_options(
     cwd: Cwd = None,
     header: Header = None,
     transport: Transport = None,
+    auth: Auth = None,
 ) -> Options:
     """Put together what a command was told.
 
@@ -116,6 +126,7 @@ def read_options(
         cwd=cwd,
         headers=read_headers(header),
         transport=transport,
+        auth=auth,
     )
 
 

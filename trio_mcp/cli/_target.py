@@ -22,6 +22,9 @@ _URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 _HTTP: Final = ("streamable-http", "sse")
 
+LOGINS: Final = ("browser", "console")
+"""How somebody may log in."""
+
 _TRANSPORTS: Final = {"http": _HTTP, "https": _HTTP, "ws": ("websocket",), "wss": ("websocket",)}
 # By the scheme of a URL, in the order in which they are tried.
 
@@ -34,12 +37,14 @@ class Url:
       url: The URL.
       headers: What each request carries.
       transports: How to speak to it; each is tried where the one before is refused.
+      auth: How to log in: ``browser``, ``console``, or not at all.
 
     """
 
     url: str
     headers: dict[str, str] = attrs.field(repr=False)
     transports: tuple[str, ...]
+    auth: str | None = None
 
 
 Target: TypeAlias = StdioServerParameters | Url
@@ -64,8 +69,10 @@ def take_target(options: Options) -> tuple[Target, list[str]]:
     words = list(options.words)
     if options.command is None and words and _URL.match(words[0]):
         return _read_url(words.pop(0), options), words
-    if options.headers or options.transport is not None:
-        raise UsageMistake("--header and --transport are for servers that are named by a URL")
+    if options.headers or options.transport is not None or options.auth is not None:
+        raise UsageMistake(
+            "--header, --transport and --auth are for servers that are named by a URL"
+        )
     if options.command is not None:
         if not options.command:
             raise UsageMistake("there is no command after --")
@@ -97,13 +104,15 @@ def _read_url(url: str, options: Options) -> Url:
     known = _TRANSPORTS[parts.scheme]
     if options.env or options.cwd is not None:
         raise UsageMistake("--env and --cwd are for servers that are started here, not for a URL")
+    if options.auth is not None and options.auth not in LOGINS:
+        raise UsageMistake(f"--auth goes with {' or '.join(LOGINS)}, not with {options.auth!r}")
     if options.transport is None:
-        return Url(url, options.headers, known)
+        return Url(url, options.headers, known, options.auth)
     if options.transport not in known:
         raise UsageMistake(
             f"{parts.scheme}:// goes with {' or '.join(known)}, not with {options.transport!r}"
         )
-    return Url(url, options.headers, (options.transport,))
+    return Url(url, options.headers, (options.transport,), options.auth)
 
 
 def _command_for_file(word: str) -> list[str]:

@@ -8,6 +8,7 @@ import httpx
 
 from trio_mcp._codec._lines import MAX_LINE_SIZE
 from trio_mcp._codec._sse import EventSplitter, EventTooLong
+from trio_mcp.auth._fetch import SECRET_EXTENSION
 from trio_mcp.cli._wire import RECEIVED, SENT
 from trio_mcp.transports.http._endpoint import make_client
 
@@ -25,10 +26,12 @@ def open_told_client(url: str, tell: Callable[[str], None]) -> httpx.AsyncClient
     """
 
     async def tell_request(request: httpx.Request) -> None:
-        if request.content:
+        if request.content and SECRET_EXTENSION not in request.extensions:
             tell(f"{SENT} {_text(request.content)}")
 
     async def tell_response(response: httpx.Response) -> None:
+        if SECRET_EXTENSION in response.request.extensions:
+            return  # tokens
         assert isinstance(response.stream, httpx.AsyncByteStream)
         media_type = response.headers.get("content-type", "").partition(";")[0].strip()
         response.stream = _ToldStream(response.stream, media_type, tell)

@@ -86,7 +86,7 @@ async def greeting(client: Client) -> str | None:
     return getattr(result.content[0], "text", None)
 
 
-@pytest.mark.req("R-443", "R-444")
+@pytest.mark.req("R-443", "R-444", "R-466")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_over_streamable_http(mode: str) -> None:
     async with (

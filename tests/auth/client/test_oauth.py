@@ -291,7 +291,6 @@ async def test_a_refresh_token_that_is_refused_leads_to_a_login() -> None:
 # Many at once
 
 
-@pytest.mark.req("R-466")
 async def test_many_calls_without_a_token_cause_one_login() -> None:
     town = Town()
     person = Person(town)

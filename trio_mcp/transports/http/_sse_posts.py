@@ -183,7 +183,8 @@ class SsePosts:
 
     async def _post_or_log(self, content: bytes, what: str) -> ConnectionLost | None:
         try:
-            await self._post(content)
+            # A notice of what was given up is sent on leaving.
+            await self._post(content, may_ask=what != "notifications/cancelled")
         except ConnectionLost as exc:
             self._repeats.warn(logger, "%s did not reach the server: %s", what, exc)
             return exc.again()
@@ -191,9 +192,9 @@ class SsePosts:
             logger.exception("%s did not reach the server", what)
         return None
 
-    async def _post(self, content: bytes) -> None:
+    async def _post(self, content: bytes, *, may_ask: bool = True) -> None:
         assert self.endpoint is not None
-        response = await self.endpoint.send("POST", _POST, content)
+        response = await self.endpoint.send("POST", _POST, content, may_ask=may_ask)
         what = f"POST {shown(self.endpoint.url)}"
         if response.status_code >= 300:
             raise await refused(response, what)
