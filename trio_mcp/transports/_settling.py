@@ -76,17 +76,20 @@ def settle_security(settled: dict[str, Any], host: str) -> None:
         settled[SECURITY] = TransportSecuritySettings.for_host(host)
 
 
-def warn_if_open(security: TransportSecuritySettings | None, host: str) -> None:
+def warn_if_open(
+    security: TransportSecuritySettings | None, host: str, *, told_by: logging.Logger = logger
+) -> None:
     """Warn of a server that anybody may call, who reaches it; it is for others to be careful.
 
     Args:
       security: What `settle_security` has decided.
       host: By which it has.
+      told_by: The logger of what is served.
 
     """
     # What reaches a unix socket is a proxy, which has checks of its own.
     if security is None and host != UNIX:
-        logger.warning(
+        told_by.warning(
             "%s can be reached from elsewhere: every Host is accepted, and no web page. Say what "
             "you expect: transport_security=TransportSecuritySettings(allowed_hosts=[…], "
             "allowed_origins=[…]), or MCP_ALLOWED_HOSTS and MCP_ALLOWED_ORIGINS",

@@ -90,14 +90,22 @@ def text(message: Any) -> bytes:
     return frame(TEXT, message if isinstance(message, bytes) else json.dumps(message).encode())
 
 
-def discover(number: int = 1) -> bytes:
+def ask(method: str, number: int | str = 1, **params: Any) -> bytes:
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {},
     }
-    params = {"_meta": meta}
-    return text({"jsonrpc": "2.0", "id": number, "method": "server/discover", "params": params})
+    request = {"id": number, "method": method, "params": {**params, "_meta": meta}}
+    return text({"jsonrpc": "2.0", **request})
+
+
+def discover(number: int = 1) -> bytes:
+    return ask("server/discover", number)
+
+
+def call(name: str, **arguments: Any) -> bytes:
+    return ask("tools/call", "call", name=name, arguments=arguments)
 
 
 class Raw:

@@ -27,6 +27,7 @@ from ._wire import (
     Tools,
     address,
     bystander,
+    call,
     connected,
     discover,
     frame,
@@ -67,7 +68,8 @@ CONTINUATION = 0
         pytest.param(b"\x81\xfe\x00\x01\0\0\0\0x", 1002, id="a length that is too long"),
     ],
 )
-async def test_what_is_not_taken_ends_its_connection_with_the_code_for_that(sent, code):
+async def test_what_is_not_taken_ends_its_connection_with_the_code_for_that(sent, code, caplog):
+    caplog.set_level(logging.INFO, "trio_mcp.websocket")
     async with (
         serving(max_message_size=1000) as (served, _),
         bystander(served),
@@ -78,6 +80,9 @@ async def test_what_is_not_taken_ends_its_connection_with_the_code_for_that(sent
         assert await raw.close_code() == code
         await raw.send(frame(CLOSE, code.to_bytes(2)))
         assert await raw.rest() == b""
+    [told] = caplog.messages
+    assert told.startswith("GET /mcp: Connection closed: the client sent ")
+    assert told.endswith(f"(code {code})")
 
 
 @pytest.mark.parametrize("sent", [b"", discover(), discover()[:20]])
@@ -174,7 +179,7 @@ async def test_client_that_goes_cancels_its_handlers():
     async with serving() as (served, tools), bystander(served):
         for reset in (False, True):
             async with upgraded(served) as raw:
-                await raw.send(_hold())
+                await raw.send(call("hold"))
                 await until(lambda: tools.running == 1)
                 if reset:
                     raw.stream.socket.setsockopt(  # type: ignore[attr-defined]
@@ -187,7 +192,7 @@ async def test_client_that_goes_cancels_its_handlers():
 @pytest.mark.parametrize("payload", [b"", b"\x03\xe8", b"\x03\xe9bye", b"\x0f\xa0own"])
 async def test_client_that_closes_is_answered_and_its_handlers_are_cancelled(payload):
     async with serving() as (served, tools), upgraded(served) as raw:
-        await raw.send(_hold())
+        await raw.send(call("hold"))
         await until(lambda: tools.running == 1)
         await raw.send(frame(CLOSE, payload))
         opcode, said = await raw.frame()
@@ -207,14 +212,19 @@ async def test_closing_frame_that_is_none_ends_the_connection_all_the_same(paylo
         assert await raw.rest() == b""
 
 
-async def test_client_that_is_silent_is_given_up():
+async def test_client_that_is_silent_is_given_up(caplog):
+    caplog.set_level(logging.INFO, "trio_mcp.websocket")
     async with (
         serving(ping_interval=0.1, ping_timeout=0.2) as (served, tools),
         upgraded(served) as raw,
     ):
-        await raw.send(_hold())
+        await raw.send(call("hold"))
         await until(lambda: tools.cancelled == 1)
         assert (await raw.frame())[0] == PING
+        await until(lambda: bool(caplog.messages))
+    assert caplog.messages == [
+        "GET /mcp: Connection closed: the client was silent for 0.2 s (code 1006)"
+    ]
 
 
 async def test_client_that_answers_pings_is_kept():
@@ -222,7 +232,7 @@ async def test_client_that_answers_pings_is_kept():
         serving(ping_interval=0.1, ping_timeout=0.2) as (served, tools),
         upgraded(served) as raw,
     ):
-        await raw.send(_hold())
+        await raw.send(call("hold"))
         for _ in range(5):
             opcode, payload = await raw.frame()
             assert opcode == PING
@@ -242,19 +252,22 @@ async def test_client_that_sends_something_else_than_a_pong_is_kept():
         assert b"\x88" in await raw.rest()
 
 
-async def test_client_that_does_not_read_is_given_up_and_slows_nobody_down():
+async def test_client_that_does_not_read_is_given_up_and_slows_nobody_down(caplog):
+    caplog.set_level(logging.INFO, "trio_mcp.websocket")
     async with (
         serving(write_timeout=0.3, max_message_size=2**24) as (served, _),
         bystander(served) as other,
         upgraded(served) as raw,
     ):
-        big = text(_echo("x" * 10_000_000))
+        big = call("echo", text="x" * 10_000_000)
         await raw.send(big)
         await raw.send(big)
         with trio.fail_after(5):
             await other.send(discover(5))
             assert (await other.message())["id"] == 5
             await raw.send_for_ever(frame(PONG), pause=0.01)
+        told = "GET /mcp: Connection closed: the client read nothing for 0.3 s (code 1006)"
+        await until(lambda: caplog.messages == [told])
 
 
 async def test_flood_of_pings_that_nobody_reads_the_answers_to_is_given_up():
@@ -300,7 +313,7 @@ async def test_nothing_is_left_of_clients_that_are_gone():
         before = tasks_and_descriptors()
         for number in range(20):
             async with upgraded(served) as raw:
-                await raw.send(_hold() if number % 2 else discover())
+                await raw.send(call("hold") if number % 2 else discover())
                 if number % 3:
                     await raw.send(frame(CLOSE))
                     await raw.rest()
@@ -402,24 +415,3 @@ async def test_event_loop_that_was_held_up_does_not_lose_clients():
             time.sleep(0.5)  # noqa: ASYNC251 - the loop is held up
             await trio.sleep(0.05)
         assert not (await client.call_tool("echo", {"text": "hi"})).is_error
-
-
-def _meta() -> dict[str, Any]:
-    return {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-
-
-def _call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    params = {"name": name, "arguments": arguments, "_meta": _meta()}
-    return {"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": params}
-
-
-def _hold() -> bytes:
-    return text(_call("hold", {}))
-
-
-def _echo(long: str) -> dict[str, Any]:
-    return _call("echo", {"text": long})

@@ -23,6 +23,7 @@ from trio_mcp.transports import (
     WebSocketOptions,
     serve_websocket,
 )
+from trio_mcp.transports.websocket import _serve
 from trio_mcp.transports.websocket._options import LISTENING, read_options
 
 from ._wire import (
@@ -31,6 +32,7 @@ from ._wire import (
     Raw,
     Tools,
     bystander,
+    call,
     connected,
     discover,
     frame,
@@ -371,6 +373,15 @@ async def test_host_that_is_no_name_is_refused_by_the_library_and_harms_nobody()
         assert (await raw.head()).startswith(b"HTTP/1.1 400")
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1"])
+async def test_a_server_that_others_reach_says_so_in_its_own_log(host, caplog):
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve_websocket, Tools().mcp, host, 0)
+        nursery.cancel_scope.cancel()
+    told = [each.name for each in caplog.records if "can be reached from elsewhere" in each.msg]
+    assert told == ["trio_mcp.websocket"] * (host == "0.0.0.0")
+
+
 # How it stops
 
 
@@ -405,7 +416,8 @@ async def test_running_requests_are_answered_before_it_stops():
             assert error.close_code == 1001
 
 
-async def test_what_still_runs_is_cancelled_when_the_time_is_over():
+async def test_what_still_runs_is_cancelled_when_the_time_is_over(monkeypatch):
+    monkeypatch.setattr(_serve, "PARTING_TIMEOUT", SOON)
     tools = Tools()
     serve = partial(serve_websocket, tools.mcp, "127.0.0.1", 0, graceful_timeout=0.1)
     async with trio.open_nursery() as nursery:
@@ -416,6 +428,31 @@ async def test_what_still_runs_is_cancelled_when_the_time_is_over():
                 await client.call_tool("hold", {})
             assert caught.value.close_code == 1001
     assert tools.cancelled == 1
+
+
+@pytest.mark.parametrize("grace", [60, 0])
+async def test_a_client_that_does_not_answer_its_close_takes_no_longer_than_the_rest(
+    mock_clock, grace
+):
+    tools = Tools()
+    serve = partial(serve_websocket, tools.mcp, "127.0.0.1", 0, graceful_timeout=grace)
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(serve)
+        async with upgraded(served) as raw:
+            await raw.send(call("hold"))
+            await tools.entered.wait()
+            served.stop()
+            await _until_nobody_listens(served, pause=0)
+            await trio.testing.wait_all_tasks_blocked()
+            assert tools.cancelled == 0 or not grace
+            mock_clock.jump(max(grace - 0.5, 0))
+            # For the last half second it is told why, and may say that it has heard.
+            assert await raw.close_code() == 1001
+            assert tools.cancelled == 1
+            mock_clock.jump(0.5)
+            assert await raw.rest() == b""
+            while nursery.child_tasks:  # noqa: ASYNC110 - it has no event for its end
+                await trio.lowlevel.checkpoint()
 
 
 async def test_cancelled_it_closes_all_connections_and_is_over_soon():
@@ -458,13 +495,13 @@ async def test_stream_of_notifications_ends_in_good_order():
             assert [each async for each in changes] == []
 
 
-async def _until_nobody_listens(served: Any) -> None:
+async def _until_nobody_listens(served: Any, pause: float = 0.005) -> None:
     while True:
         try:
             await (await trio.open_tcp_stream("127.0.0.1", _port(served))).aclose()
         except OSError:
             return
-        await trio.sleep(0.005)
+        await trio.sleep(pause)
 
 
 def _port(served: Any) -> int:

@@ -232,6 +232,13 @@ class WebSocketChannel(Channel):
         end.__cause__ = lost
         return end
 
+    @property
+    def dropped(self) -> ConnectionLost | None:
+        """Why this side gave up its peer; None if it has not, or where the reader has told it."""
+        if self._reader.failure is None and (self._stream.lost or self._fault()):
+            return self._known()
+        return None
+
     def _known(self) -> ConnectionLost | None:
         stream, said = self._stream, self._connection.closed
         if stream.lost is not None:

@@ -31,6 +31,9 @@ CONNECT_TIMEOUT: Final = 30.0
 CLOSE_TIMEOUT: Final = 1.0
 """Seconds for the closing handshake."""
 
+PARTING_TIMEOUT: Final = 0.5
+"""Seconds of a stop's time in which clients that wait for answers are told that there are none."""
+
 FINISH_TIMEOUT: Final = 0.5
 """Seconds that a cancellation leaves a frame that is half written: nothing can follow on one that
 was cut off, and so the peer would not be told why the connection ends."""

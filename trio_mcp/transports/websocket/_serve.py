@@ -10,7 +10,7 @@ import attrs
 import trio
 
 from trio_mcp._checks import check_kind
-from trio_mcp._rpc._nursery import one_cancellation
+from trio_mcp._rpc._nursery import one_cancellation, open_background_nursery
 from trio_mcp._rpc._service import Service
 from trio_mcp.transports._connections import OpenConnections
 from trio_mcp.transports._lifespan import open_lifespan
@@ -24,7 +24,7 @@ from trio_mcp.transports.http._listeners import (
 from trio_mcp.transports.http._routes import route_path
 from trio_mcp.transports.http._serve_options import UNIX
 
-from ._defaults import CLOSE_TIMEOUT
+from ._defaults import PARTING_TIMEOUT
 from ._lifespan import ServerLifespan
 from ._options import read_options
 from ._server_connection import Endpoint, ServerConnection
@@ -60,8 +60,8 @@ class WebSocketServing:
     def stop(self) -> None:
         """Begin to stop: no new requests, and `graceful_timeout` seconds for those that run.
 
-        Connections are closed with code 1001. Does not wait; `serve_websocket` returns when it
-        is done.
+        Connections are closed with code 1001, for which the last half second of that is. Does not
+        wait; `serve_websocket` returns when it is done.
         """
         self._stopping.set()
 
@@ -156,25 +156,34 @@ class _Run:
         task_status: trio.TaskStatus[WebSocketServing],
     ) -> None:
         stopping = trio.Event()
-        async with trio.open_nursery() as connections:
+        async with open_background_nursery() as behind, trio.open_nursery() as connections:
             accept = partial(trio.serve_listeners, handler_nursery=connections)
             async with trio.open_nursery() as accepting:
                 await accepting.start(accept, self._handle, sockets.listeners)
                 urls = tuple(self._url_of(listener) for listener in sockets.listeners)
                 endpoint = self._endpoint
                 warn_if_open(
-                    endpoint.options.transport_security, endpoint.listening.most_open_host
+                    endpoint.options.transport_security,
+                    endpoint.listening.most_open_host,
+                    told_by=logger,
                 )
                 task_status.started(WebSocketServing(urls, stopping))
                 await stopping.wait()
                 sockets.withdraw()
                 accepting.cancel_scope.cancel(reason="the server stops")
-            # Each bounds its own end; this is for those that do not get that far.
-            grace = self._endpoint.listening.graceful_timeout + 2 * CLOSE_TIMEOUT
-            connections.cancel_scope.deadline = trio.current_time() + grace
+            behind.start_soon(self._end_late, connections.cancel_scope, name="end of a stop")
             for connection in self._open:
                 connection.stop()
             await self._endpoint.serving.stop()
+
+    async def _end_late(self, connections: trio.CancelScope) -> None:
+        """Cancel what still runs, early enough to say why, and let nobody take longer."""
+        grace = self._endpoint.listening.graceful_timeout
+        await trio.sleep(max(grace - PARTING_TIMEOUT, 0))
+        connections.cancel(reason="the server stops")
+        await trio.sleep(PARTING_TIMEOUT)
+        for connection in self._open:
+            connection.drop()
 
     def _url_of(self, listener: trio.SocketListener) -> str:
         url = url_of(listener, self._scheme)

@@ -86,6 +86,7 @@ class ServerConnection:
         self._waiting = trio.CancelScope()
         self._is_stopping = False
         self._caller = NOBODY
+        self._name = ""
 
     async def run(self) -> None:
         """Serve until either side ends the connection."""
@@ -105,6 +106,10 @@ class ServerConnection:
         self._waiting.cancel(reason="the server stops")
         if self._channel is not None:
             self._channel.stop()
+
+    def drop(self) -> None:
+        """End it at once, wherever it is."""
+        close_socket(self._stream)
 
     async def _open(self) -> Opening | None:
         """Read the request; what is no opening of a connection is answered here."""
@@ -182,6 +187,7 @@ class ServerConnection:
                 ping_timeout=self._endpoint.options.ping_timeout,
             ) as channel:
                 channel.caller = self._caller
+                self._name = opening.name
                 await self._talk(channel)
         except NoHandshake as exc:
             logger.debug("A request was no handshake: %s", exc.__cause__)
@@ -205,7 +211,10 @@ class ServerConnection:
                     await peer.wait_lost()
                 if self._is_stopping:
                     await peer.wait_ended()
+            if (lost := channel.dropped) is not None:
+                logger.info("%s: %s (code %d)", self._name, lost, lost.close_code)
             if limit.cancelled_caught:
+                logger.info("%s: Connection closed: the token has expired", self._name)
                 await channel.finish(_EXPIRED)
             elif not self._is_stopping:
                 await channel.finish(_UNFINISHED)
