@@ -460,10 +460,12 @@ async def test_a_batch_is_answered_where_there_are_batches():
             older.request("initialize", {}),
             older.request("ping"),
             {"jsonrpc": "2.0", "id": 99},
+            5,
         ]
         answer = await older.post(batch).wait_complete()
         found = {each["id"]: each for each in answer.json()}
-        assert set(found) == {batch[0]["id"], batch[2]["id"], batch[3]["id"], 99}
+        assert set(found) == {batch[0]["id"], batch[2]["id"], batch[3]["id"], 99, None}
+        assert found[None]["error"]["code"] == -32600
         assert text_of(found[batch[0]["id"]]) == "2"
         assert found[batch[2]["id"]]["error"]["code"] == -32600
         assert found[batch[3]["id"]]["result"] == {}

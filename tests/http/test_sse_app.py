@@ -237,6 +237,53 @@ async def test_each_endpoint_has_its_method(method, path, allowed):
     assert answer.headers["allow"] == allowed
 
 
+async def test_a_batch_is_refused_on_the_stream_with_the_id_null():
+    async with open_sse(make_server().sse_app()) as sse:
+        await sse.initialize()
+        ping = {"jsonrpc": "2.0", "id": 5, "method": "ping"}
+        assert (await sse.post([ping]).wait_complete()).status == 202
+        told = await sse.stream.next_message()
+        assert told["error"]["code"] == -32600
+        assert told["id"] is None
+
+
+ORIGIN = "https://app.example"
+
+
+@pytest.mark.parametrize("how", ["option", "variable"])
+@pytest.mark.case("C046")
+async def test_pages_of_other_origins_may_call_where_that_is_asked_for(how, monkeypatch):
+    if how == "variable":
+        monkeypatch.setenv("MCP_CORS_ORIGINS", ORIGIN)
+    app = make_server().sse_app(**({"cors_origins": [ORIGIN]} if how == "option" else {}))
+    async with open_app(app) as client:
+        for path, method in (("/sse", "GET"), ("/messages/", "POST")):
+            asked = {"origin": ORIGIN, "access-control-request-method": method}
+            preflight = await client.start("OPTIONS", asked, path=path).wait_complete()
+            assert preflight.status == 204
+            assert preflight.headers["access-control-allow-origin"] == ORIGIN
+            assert preflight.headers["access-control-allow-methods"] == method
+        accepted = {"accept": "text/event-stream", "origin": ORIGIN}
+        stream = client.start("GET", accepted, path="/sse")
+        first = await stream.next_event()
+        assert stream.headers["access-control-allow-origin"] == ORIGIN
+        sse = SseClient(client, stream, first.data.decode())
+        ping = {"jsonrpc": "2.0", "id": 5, "method": "ping"}
+        posted = await sse.post(ping, origin=ORIGIN).wait_complete()
+        assert posted.status == 202
+        assert posted.headers["access-control-allow-origin"] == ORIGIN
+        assert (await stream.next_message())["result"] == {}
+
+
+@pytest.mark.parametrize("allowed", [[], [ORIGIN]])
+async def test_pages_of_foreign_origins_may_not_call(allowed):
+    async with open_app(make_server().sse_app(cors_origins=allowed)) as client:
+        evil = {"origin": "https://evil.example", "access-control-request-method": "GET"}
+        answer = await client.start("OPTIONS", evil, path="/sse").wait_complete()
+        assert answer.status == 403
+        assert "access-control-allow-origin" not in answer.headers
+
+
 async def test_paths_can_be_chosen_and_the_application_mounted():
     app = make_server().sse_app(sse_path="/in", message_path="/out")
     scope = {"root_path": "/api", "path": "/api/in"}

@@ -123,8 +123,9 @@ class ServesHttp(Service):
           custom_starlette_routes: The same.
           **options: ``sse_path``, which is ``"/sse"``, and ``message_path``, ``"/messages/"``;
             ``host``; and of `HttpOptions` ``max_request_body_size``, ``max_sessions`` (a session
-            is an open stream), ``transport_security``, ``keep_alive_interval`` and
-            ``body_timeout``. What is not said here comes from the environment.
+            is an open stream), ``transport_security``, ``keep_alive_interval``,
+            ``body_timeout`` and ``cors_origins``. What is not said here comes from the
+            environment.
 
         Raises:
           TypeError, ValueError: if an option is something else.

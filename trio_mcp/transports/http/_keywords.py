@@ -25,6 +25,7 @@ class EndpointKeywords(TypedDict, total=False):
     transport_security: TransportSecuritySettings | None
     keep_alive_interval: float
     body_timeout: float
+    cors_origins: Sequence[str]
 
 
 class StreamableHttpKeywords(EndpointKeywords, total=False):
@@ -36,7 +37,6 @@ class StreamableHttpKeywords(EndpointKeywords, total=False):
     event_store: EventStore | None
     retry_interval: int | None
     session_idle_timeout: float | None
-    cors_origins: Sequence[str]
 
 
 class SseKeywords(EndpointKeywords, total=False):

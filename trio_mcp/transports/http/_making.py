@@ -42,6 +42,7 @@ SSE: Final = (
     "max_sessions",
     "keep_alive_interval",
     "body_timeout",
+    "cors_origins",
     SECURITY,
 )
 """What can be said of one for HTTP with SSE, beside the host."""

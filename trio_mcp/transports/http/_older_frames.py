@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from trio_mcp._codec import Malformed, dump_message
+from trio_mcp._codec import Malformed
 from trio_mcp._protocol._refusals import invalid_request
 from trio_mcp._rpc._bad_answers import fail_by_batch, fail_by_malformed
 from trio_mcp.types import ErrorData, JSONRPCError, JSONRPCRequest
 
 from ._refusal import Refusal
+from ._written import dump_with_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,7 @@ def refuse_faults(session: Session, frames: Sequence[JSONRPCMessage | Malformed]
             continue
         if not each.is_response:
             error = ErrorData(code=each.code, message=each.message)
-            faults.append(dump_message(JSONRPCError(id=each.id, error=error)))
+            faults.append(dump_with_id(JSONRPCError(id=each.id, error=error)))
     return faults
 
 
@@ -58,4 +59,4 @@ def id_of_last(requests: list[JSONRPCRequest]) -> RequestId | None:
 def cancelled(request_id: RequestId | None) -> bytes:
     """Answer a request that was cancelled."""
     error = ErrorData(code=REQUEST_CANCELLED, message="The request was cancelled")
-    return dump_message(JSONRPCError(id=request_id, error=error))
+    return dump_with_id(JSONRPCError(id=request_id, error=error))

@@ -15,13 +15,14 @@ from urllib.parse import parse_qs
 import attrs
 import trio
 
-from trio_mcp._codec import Malformed, dump_message, parse_frame
+from trio_mcp._codec import Malformed, parse_frame
 from trio_mcp._codec._sse import dump_event
 from trio_mcp._rpc._channel import Channel
 from trio_mcp._rpc._exchange import Caller, HttpDetails
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp._rpc._peer import open_peer
 
+from . import _cors as cors
 from ._answering import ActiveRequests, answer_request, cut_off, not_running
 from ._asgi import HttpRequest, HttpResponse, read_body
 from ._guard import Protection, admit, check_scopes, protection_of
@@ -29,6 +30,7 @@ from ._outgoing import Outgoing
 from ._refusal import Refusal
 from ._rules import EVENT_STREAM, check_accept, check_media_type, check_method, refuse_malformed
 from ._security import check_caller
+from ._written import dump_with_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -94,7 +96,7 @@ class SseChannel(Channel):
     async def send(self, messages: list[JSONRPCMessage]) -> None:
         """See `Channel.send`."""
         await trio.lowlevel.checkpoint()
-        written = [dump_message(each) for each in messages]
+        written = [dump_with_id(each) for each in messages]
         await self._outgoing.wait_room()
         if self._outgoing.gone:
             raise trio.BrokenResourceError("the client has left its stream")
@@ -199,9 +201,15 @@ class SseSessionManager:
                     has_run=self._has_run,
                     manager="app.session_manager",
                 )
-            refusal = check_caller(request.headers, self.options.transport_security)
-            if refusal is None:
-                refusal = await admit(self.protection.guard, request)
+            options, headers = self.options, request.headers
+            refusal = check_caller(headers, options.transport_security, options.cors_origins)
+            if refusal is not None:
+                return refusal
+            if cors.is_preflight(request.method, headers, options.cors_origins):
+                told = cors.preflight_headers(headers, ("GET",) if is_stream else ("POST",))
+                await response.send_whole(204, headers=told)
+                return None
+            refusal = await admit(self.protection.guard, request)
             if refusal is not None:
                 return refusal
             with run.active.request():
@@ -210,8 +218,10 @@ class SseSessionManager:
                 return await self._post(run, request, response)
             return cut_off(response)
 
+        request = HttpRequest(scope, receive)
         response = HttpResponse(send, scope.get("http_version", "1.1"))
-        await answer_request(HttpRequest(scope, receive), response, serve)
+        response.headers += cors.answer_headers(request.headers, self.options.cors_origins)
+        await answer_request(request, response, serve)
 
     async def _stream(
         self, run: _Run, request: HttpRequest, response: HttpResponse

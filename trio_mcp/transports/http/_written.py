@@ -5,7 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from trio_mcp._codec import check_notification, dump_message, why_unwritable
+from trio_mcp._codec import (
+    check_notification,
+    dump_message,
+    dumps,
+    message_to_json,
+    why_unwritable,
+)
 from trio_mcp._rpc._answer import INTERNAL_ERROR_TEXT
 from trio_mcp.types import (
     INTERNAL_ERROR,
@@ -16,6 +22,7 @@ from trio_mcp.types import (
 )
 
 if TYPE_CHECKING:
+    from trio_mcp.types import JSONRPCMessage
     from trio_mcp.types._base import JsonObject
 
 logger: Final = logging.getLogger("trio_mcp.http")
@@ -59,3 +66,17 @@ def dump_answer(
     error = ErrorData(code=INTERNAL_ERROR, message=INTERNAL_ERROR_TEXT)
     substitute = JSONRPCError(id=message.id, error=error)
     return substitute, dump_message(substitute)
+
+
+def dump_with_id(message: JSONRPCMessage) -> bytes:
+    """Write a message of the older era, where errors have an id, as JSON-RPC says.
+
+    It is null where the error answers nothing that could be read.
+
+    Raises:
+      TypeError, ValueError: as `dump_message`.
+
+    """
+    if isinstance(message, JSONRPCError) and message.id is None:
+        return dumps({"jsonrpc": "2.0", "id": None, **message_to_json(message)})
+    return dump_message(message)
