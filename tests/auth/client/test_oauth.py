@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -26,7 +27,7 @@ from trio_mcp.auth import (
 )
 from trio_mcp.auth.client import _driver
 from trio_mcp.auth.client._callbacks import read_redirect
-from trio_mcp.errors import ConnectionLost
+from trio_mcp.errors import ConnectionLost, RequestTimeout
 from trio_mcp.testing import cancel_everywhere
 from trio_mcp.transports import SignedRequest
 
@@ -139,6 +140,31 @@ async def test_a_client_of_httpx_is_signed_too() -> None:
         with pytest.raises(RuntimeError, match=r"OAuth needs an httpx\.AsyncClient, run by Trio"):
             provider.sync_auth_flow(httpx.Request("GET", town.url))
     assert town.logins == 1
+
+
+async def test_a_client_of_httpx_sends_no_token_that_is_gone() -> None:
+    town = Town()
+    sent: list[str | None] = []
+
+    async def handle(request: httpx.Request) -> httpx.Response:
+        await trio.lowlevel.checkpoint()
+        sent.append(request.headers.get("authorization"))
+        return httpx.Response(401)
+
+    class Forgetful(OAuth):
+        async def sign(self, request: SignedRequest) -> dict[str, str]:
+            await trio.lowlevel.checkpoint()
+            return {"Authorization": "Bearer x"} if request.attempts == 1 else {}
+
+        async def answered(
+            self, request: SignedRequest, sent: Any, status: int, headers: Any
+        ) -> bool:
+            await trio.lowlevel.checkpoint()
+            return request.attempts == 1
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(handle)) as client:
+        await client.post(town.url, auth=Forgetful(town.url))
+    assert sent == ["Bearer x", None]
 
 
 async def test_what_is_kept_saves_the_next_login() -> None:
@@ -522,6 +548,57 @@ async def test_a_store_that_hangs_is_not_waited_for(
     async with connected(town, OAuth(callback=Person(town), storage=Hanging())) as client:
         assert await call(client) == "done"
     assert "the store took more than 5 s" in caplog.text
+
+
+# Time
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_person_may_take_their_time(autojump_clock: Any, mode: str) -> None:
+    town = Town()
+    person = Person(town)
+    person.think = partial(trio.sleep, 250)
+    oauth = OAuth(callback=person)
+    began = trio.current_time()
+    if mode == "legacy":
+        town.hooks["/mcp"] = partial(older, town)
+    # Ten seconds of silence would pass for an older server, and five for none at all.
+    transport = town.transport(oauth)
+    async with Client(transport, mode=mode, read_timeout_seconds=5) as client:
+        assert trio.current_time() - began == 250
+        assert client.protocol_version == ("2026-07-28" if mode == "auto" else "2025-11-25")
+        if mode == "auto":
+            assert await call(client) == "done"
+    methods = [json.loads(each.content)["method"] for each in town.asked("/mcp") if each.content]
+    first = "server/discover" if mode == "auto" else "initialize"
+    assert methods[:2] == [first, first]
+    assert len(person.asked) == 1
+
+
+def older(town: Town, seen: Seen) -> Answer | None:
+    """Answer as a server of the older era does."""
+    if seen.method != "POST" or town.scopes.get(seen.bearer or "") is None:
+        return None if seen.method == "POST" else (405, {}, b"")
+    message = json.loads(seen.content)
+    if message["method"] != "initialize":
+        return 202, {}, b""
+    result = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "serverInfo": {"name": "town", "version": "1"},
+    }
+    return as_json({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+
+async def test_a_time_for_all_of_a_call_goes_on(autojump_clock: Any) -> None:
+    town = Town()
+    person = Person(town)
+    person.think = partial(trio.sleep, 250)
+    async with connected(town, OAuth(callback=person)) as client:
+        began = trio.current_time()
+        with pytest.raises(RequestTimeout, match="no answer within 30 s in all"):
+            await client.call_tool("work", max_total_timeout=30)
+        assert trio.current_time() - began == 30
 
 
 # More scopes

@@ -145,9 +145,13 @@ class OAuthAuthorizer(httpx.Auth, Authorizer):
         headers = dict(request.headers)
         signed = SignedRequest(request.method, str(request.url), content, headers)
         authorizing = Authorizing(self, signed)
+        before: Mapping[str, str] = {}
         is_again = True
         while is_again:
-            request.headers.update(await authorizing.sign())
+            for name in before:
+                del request.headers[name]
+            before = await authorizing.sign()
+            request.headers.update(before)
             response = yield request
             is_again = await authorizing.answered(response.status_code, response.headers)
 
