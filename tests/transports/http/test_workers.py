@@ -580,18 +580,20 @@ async def test_workers_are_run_by_the_main_thread():
 # The supervisor alone, in a process of its own, since it forks
 
 QUICK_AND_SLOW = """
-import os, signal, sys, time
+import mmap, os, signal, sys, time
 from trio_mcp._rpc import _late_signals
 from trio_mcp.transports.http import _supervisor
 
-_supervisor.STABLE_SECONDS, _supervisor.FIRST_DELAY, _supervisor.HURRY_SECONDS = 0.2, 0.01, 0.1
-began = time.monotonic()
+_supervisor.STABLE_SECONDS, _supervisor.FIRST_DELAY, _supervisor.HURRY_SECONDS = 1, 0.01, 0.1
+begun = mmap.mmap(-1, 1)  # shared by all of them
 
 def work(end):
     end.started(["http://x"])
-    # The first ones die at once, the others later.
-    time.sleep(0 if time.monotonic() - began < 0.2 else 0.4)
-    if time.monotonic() - began > 1.5:
+    begun[0] += 1
+    # The first ones die at once, the next one later.
+    if begun[0] == 6:
+        time.sleep(1.5)
+    elif begun[0] == 7:
         os.kill(os.getppid(), signal.SIGTERM)
         time.sleep(10)
     return 7
