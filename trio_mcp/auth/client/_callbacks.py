@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import parse_qsl
 
@@ -14,13 +15,12 @@ from trio_mcp.auth._step_types import AuthorizationRefused
 from trio_mcp.errors import OAuthFlowError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
 
 AuthorizationAnswer: TypeAlias = AuthorizationCodeResult | AuthorizationRefused
 
-RedirectHandler: TypeAlias = "Callable[[str], Awaitable[None]]"
-CallbackHandler: TypeAlias = "Callable[[], Awaitable[AuthorizationCodeResult]]"
+RedirectHandler: TypeAlias = Callable[[str], Awaitable[None]]
+CallbackHandler: TypeAlias = Callable[[], Awaitable[AuthorizationCodeResult]]
 
 _PARAMETERS: Final = ("code", "state", "iss", "error", "error_description", "error_uri")
 
