@@ -243,9 +243,11 @@ async def test_a_port_that_was_asked_for_is_used_or_told() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(OAuthFlowError, match=f"Port {port} of 127.0.0.1 cannot be listened"):
-            async with LoopbackCallback(port=port).open([]):
-                pass
+        async with LoopbackCallback(port=port).open([]) as waiting:
+            # Who only refreshes a token needs no port.
+            assert waiting.redirect_uri == f"http://127.0.0.1:{port}/callback"
+            with pytest.raises(OAuthFlowError, match=f"127.0.0.1:{port}/callback cannot be list"):
+                await waiting.ask(URL, "s")
 
 
 async def test_localhost_listens_on_both_of_its_addresses() -> None:

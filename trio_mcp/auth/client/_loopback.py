@@ -106,9 +106,13 @@ class LoopbackCallback(AuthorizationCallback):
 
     @asynccontextmanager
     async def _listen(self, redirect_uris: list[str]) -> AsyncGenerator[OpenCallback, None]:
-        listeners = await self._bind(self._registered_port(redirect_uris))
-        port: int = listeners[0].socket.getsockname()[1]
-        netloc = f"[{self._host}]:{port}" if ":" in self._host else f"{self._host}:{port}"
+        try:
+            listeners = await self._bind(self._registered_port(redirect_uris))
+        except OSError as exc:
+            # Most flows ask nobody: this one may be for a refresh.
+            yield _Closed(f"http://{self._netloc(self._port)}{self._path}", exc)
+            return
+        netloc = self._netloc(listeners[0].socket.getsockname()[1])
         waiting = _Waiting(
             f"http://{netloc}{self._path}", self._path, netloc, self._timeout, self._open_browser
         )
@@ -117,6 +121,9 @@ class LoopbackCallback(AuthorizationCallback):
             # The port takes connections already.
             nursery.start_soon(serve, name="OAuth callback")  # noqa: ASYNC113
             yield waiting
+
+    def _netloc(self, port: int) -> str:
+        return f"[{self._host}]:{port}" if ":" in self._host else f"{self._host}:{port}"
 
     def _registered_port(self, redirect_uris: list[str]) -> int:
         if self._port == 0:
@@ -129,11 +136,10 @@ class LoopbackCallback(AuthorizationCallback):
     async def _bind(self, port: int) -> list[trio.SocketListener]:
         try:
             return await _bind_all(self._host, port)
-        except OSError as exc:
-            if port == 0 or self._port != 0:
-                raise OAuthFlowError(
-                    f"Port {port} of {self._host} cannot be listened on: {exc.strerror or exc}"
-                ) from exc
+        except OSError:
+            if self._port != 0:
+                raise
+        # That of a registration is taken: the client registers with another one.
         return await _bind_all(self._host, 0)
 
 
@@ -151,6 +157,24 @@ async def _bind_all(host: str, port: int) -> list[trio.SocketListener]:
         for listener in listeners:
             listener.socket.close()
         raise
+
+
+@final
+class _Closed(OpenCallback):
+    """Stands for a port that cannot be listened on, until somebody has to log in."""
+
+    def __init__(self, redirect_uri: str, why: OSError) -> None:
+        self.redirect_uri = redirect_uri
+        self._why = why
+
+    async def ask(self, url: str, state: str) -> AuthorizationAnswer:
+        """See `OpenCallback.ask`."""
+        del url, state
+        await trio.lowlevel.checkpoint()
+        raise OAuthFlowError(
+            f"Nobody can log in: {self.redirect_uri} cannot be listened on: "
+            f"{self._why.strerror or self._why}"
+        ) from self._why
 
 
 @final
