@@ -270,5 +270,5 @@ async def test_the_keyring_is_asked_in_a_thread(monkeypatch: pytest.MonkeyPatch)
 
 def test_without_the_package_there_is_no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
-    with pytest.raises(ImportError, match="KeyringTokenStorage needs the package keyring"):
+    with pytest.raises(ImportError, match="KeyringTokenStorage needs keyring: pip install"):
         KeyringTokenStorage()

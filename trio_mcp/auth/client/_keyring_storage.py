@@ -21,7 +21,7 @@ _ONE_SERVER: Final = "server"
 
 @final
 class KeyringTokenStorage(TokenStore):
-    """Keeps tokens in the keyring of the system, by the package ``keyring``, one entry a server.
+    """Keeps tokens in the keyring of the system, one entry a server; the extra ``keyring``.
 
     Args:
       service: The name under which the keyring shows them.
@@ -39,7 +39,10 @@ class KeyringTokenStorage(TokenStore):
         try:
             import keyring  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
         except ImportError as exc:
-            raise ImportError("KeyringTokenStorage needs the package keyring") from exc
+            raise ImportError(
+                "KeyringTokenStorage needs keyring: pip install 'trio-mcp[keyring]'",
+                name="keyring",
+            ) from exc
         self._keyring: Any = keyring
         self._service = service
         # What is changed is read before.
