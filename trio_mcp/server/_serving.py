@@ -41,6 +41,7 @@ from ._caching import NO_HINT, apply_cache_hint_to_json
 from ._connection import ServerConnection
 from ._context import ServerRequestContext
 from ._elicitation_url import check_elicitation_url
+from ._kept import check_kept
 from ._middleware import in_middleware
 from ._registry import is_of_rounds, needs_input, read_params, without_rounds
 from ._result_check import check_answer
@@ -194,6 +195,7 @@ class ServerServing(Serving):
         return entry is not None and entry.exists_in(method, revision)
 
     def _negotiate(self, exchange: Exchange, connection: ServerConnection) -> Accepted:
+        check_kept(exchange)
         try:
             params = decode(
                 types.InitializeRequestParams,

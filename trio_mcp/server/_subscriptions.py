@@ -12,7 +12,7 @@ import trio
 
 from trio_mcp import types
 from trio_mcp._codec import encode
-from trio_mcp._protocol._refusals import invalid_request, method_not_found
+from trio_mcp._protocol._refusals import invalid_params, invalid_request, method_not_found
 from trio_mcp._protocol._subscriptions import (
     ACKNOWLEDGED,
     Selection,
@@ -23,6 +23,8 @@ from trio_mcp._protocol._subscriptions import (
 )
 from trio_mcp.errors import MCPError
 from trio_mcp.types import INTERNAL_ERROR, SUBSCRIPTION_ID_META_KEY
+
+from ._kept import MAX_URI_LENGTH, MAX_URIS_LENGTH, check_kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -220,13 +222,15 @@ class ListenHandler:
         """Serve one subscription, until its end.
 
         Raises:
-          MCPError: -32601 if the server announces no changes at all, -32603 if there are too
-              many subscriptions, or if this one's client does not read.
+          MCPError: -32601 if the server announces no changes at all, -32602 if it asks for more
+              than is kept for a stream, -32603 if there are too many subscriptions, or if this
+              one's client does not read.
 
         """
         exchange = ctx.exchange
         if exchange is None or not exchange.accepted.revision.has_subscription_streams:
             raise invalid_request("subscriptions/listen is a request of protocol 2026-07-28")
+        check_kept(exchange)
         honored = _honor(ctx, params.notifications)
         if len(self._streams) >= self._max_subscriptions:
             raise MCPError(INTERNAL_ERROR, _LIMIT_REACHED)
@@ -320,14 +324,22 @@ async def subscribe_resource(
     """Serve ``resources/subscribe``, as ``on_subscribe_resource``, for `Server.serve_changes`.
 
     Raises:
-      MCPError: -32603 if the session has subscribed to `MAX_SUBSCRIBED` others already.
+      MCPError: -32602 if the URI is longer than `MAX_URI_LENGTH`; -32603 if the session has
+          subscribed to `MAX_SUBSCRIBED` others already, or all would be longer than
+          `MAX_URIS_LENGTH`.
 
     """
     await trio.lowlevel.checkpoint()
-    subscribed = _subscribed(ctx)
-    if params.uri not in subscribed and len(subscribed) >= MAX_SUBSCRIBED:
-        raise MCPError(INTERNAL_ERROR, _LIMIT_REACHED)
-    subscribed.add(params.uri)
+    subscribed, uri = _subscribed(ctx), params.uri
+    if len(uri) > MAX_URI_LENGTH:
+        raise invalid_params(
+            f"The URI has {len(uri)} characters, at most {MAX_URI_LENGTH} are subscribed to"
+        )
+    if uri not in subscribed:
+        length = len(uri) + sum(map(len, subscribed))
+        if len(subscribed) >= MAX_SUBSCRIBED or length > MAX_URIS_LENGTH:
+            raise MCPError(INTERNAL_ERROR, _LIMIT_REACHED)
+    subscribed.add(uri)
     return types.EmptyResult()
 
 
