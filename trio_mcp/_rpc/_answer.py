@@ -47,13 +47,22 @@ def error_for(exc: Exception, exchange: Exchange) -> ErrorData:
         if message != exc.message:
             return ErrorData(code=exc.code, message=message, data=exc.data)
         return exc.error
-    if isinstance(exc, ConnectionLost) and exchange.link is not None and exchange.link.lost:
-        # The client has gone while the handler asked it something: nobody's defect.
+    if is_left(exc, exchange):
         shown = excerpt(exchange.method), excerpt(exchange.id)
         logger.debug("%s #%r ended: %s", *shown, exc)
     else:
         _log(exc, exchange)
     return ErrorData(code=INTERNAL_ERROR, message=INTERNAL_ERROR_TEXT)
+
+
+def is_left(exc: BaseException | None, exchange: Exchange) -> bool:
+    """Tell whether a handler failed since its client has gone while it asked that something.
+
+    That is nobody's defect: it comes with every client that goes or cancels.
+    """
+    return (
+        isinstance(exc, ConnectionLost) and exchange.link is not None and not exchange.link.can_ask
+    )
 
 
 def _log(exc: Exception, exchange: Exchange) -> None:

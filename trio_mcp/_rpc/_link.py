@@ -106,6 +106,11 @@ class Link(ABC):
         return False
 
     @property
+    def can_ask(self) -> bool:
+        """Whether a request sent now may reach the peer."""
+        return not self.lost
+
+    @property
     def mends(self) -> bool:
         """Whether a lost connection comes back, so that what was lost with it may be resumed."""
         return False

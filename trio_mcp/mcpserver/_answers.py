@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from trio_mcp import types
 from trio_mcp._codec import excerpt
 from trio_mcp._protocol._refusals import about_resource
+from trio_mcp._rpc._answer import is_left
 from trio_mcp._rpc._nursery import sole_exception
 from trio_mcp.errors import (
     LocalError,
@@ -66,9 +67,7 @@ def tool_failure(name: str, raised: Exception, context: Context) -> types.CallTo
         logger.info("Tool %r failed: %r", name, excerpt(str(exc)), extra=_extra(context))
         text = str(exc)
     else:
-        logger.error(
-            "Tool %r raised an unexpected exception", name, exc_info=exc, extra=_extra(context)
-        )
+        _log_unexpected(exc, context, "Tool %r", name)
         text = str(exc) if isinstance(exc, UnexpectedToolError) else f"Error executing tool {name}"
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
@@ -85,9 +84,7 @@ def resource_failure(uri: str, raised: Exception, context: Context) -> MCPError:
     if isinstance(exc, ResourceError) and not isinstance(exc, UnexpectedResourceError):
         logger.info("Resource %r failed: %r", shown, excerpt(str(exc)), extra=_extra(context))
         return MCPError(INTERNAL_ERROR, str(exc), about_resource(uri))
-    logger.error(
-        "Resource %r raised an unexpected exception", shown, exc_info=exc, extra=_extra(context)
-    )
+    _log_unexpected(exc, context, "Resource %r", shown)
     return MCPError(INTERNAL_ERROR, f"Error reading resource {shown}", about_resource(uri))
 
 
@@ -96,9 +93,7 @@ def prompt_failure(name: str, raised: Exception, context: Context) -> MCPError:
     exc = single_cause(raised)
     if isinstance(exc, MCPError) and is_answer(exc):
         return exc
-    logger.error(
-        "Prompt %r raised an unexpected exception", name, exc_info=exc, extra=_extra(context)
-    )
+    _log_unexpected(exc, context, "Prompt %r", name)
     return MCPError(INTERNAL_ERROR, f"Error rendering prompt {excerpt(name)}")
 
 
@@ -107,13 +102,21 @@ def completion_failure(argument: str, raised: Exception, context: Context) -> MC
     exc = single_cause(raised)
     if isinstance(exc, MCPError) and is_answer(exc):
         return exc
-    logger.error(
-        "Completing the argument %r raised an unexpected exception",
-        excerpt(argument),
-        exc_info=exc,
-        extra=_extra(context),
-    )
+    _log_unexpected(exc, context, "Completing the argument %r", excerpt(argument))
     return MCPError(INTERNAL_ERROR, f"Error completing argument {excerpt(argument)}")
+
+
+def _log_unexpected(exc: Exception, context: Context, what: str, name: str) -> None:
+    asked = context.current_request
+    exchange = None if asked is None else asked.exchange
+    # It is the cause of a resource's error, and of a tool's that another one called.
+    is_outer = isinstance(exc, (UnexpectedToolError, UnexpectedResourceError))
+    cause = exc.__cause__ if is_outer else exc
+    if exchange is not None and is_left(cause, exchange):
+        logger.debug(what + " ended: %s", name, cause, extra=_extra(context))
+        return
+    what += " raised an unexpected exception"
+    logger.error(what, name, exc_info=exc, extra=_extra(context))
 
 
 def _extra(context: Context) -> dict[str, object]:

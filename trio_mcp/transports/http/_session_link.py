@@ -37,6 +37,11 @@ class StreamLink(Link):
         """See `Link.lost`."""
         return self._session.lost is not None
 
+    @property
+    def can_ask(self) -> bool:
+        """See `Link.can_ask`: also a client that is there may have left the stream."""
+        return not self.lost and self._stream.can_ask
+
     async def wait_lost(self) -> ConnectionLost:
         """See `Link.wait_lost`."""
         return await self._session.wait_lost()
