@@ -12,7 +12,7 @@ import trio
 import trio.testing
 
 from tests.transports.http._serving import make_certificate
-from trio_mcp.transports.websocket._defaults import FINISH_TIMEOUT
+from trio_mcp.transports.websocket._defaults import FINISH_TIMEOUT, READ_SIZE
 from trio_mcp.transports.websocket._frames import Close, FrameGate
 from trio_mcp.transports.websocket._stream import GuardedStream
 
@@ -55,6 +55,51 @@ async def test_frames_wait_until_the_handshake_is_done(autojump_clock):
     assert scope.cancelled_caught
     stream.open()
     assert await stream.receive_some() == frame(TEXT, b"early")
+
+
+async def received(stream: GuardedStream, far: Any, data: bytes, pieces: list[int]) -> bytes:
+    """Let the library read, and count the pieces in which it is given what has come."""
+    await far.send_all(data)
+    await far.aclose()
+    found = b""
+    while piece := await stream.receive_some():
+        found += piece
+        pieces.append(len(piece))
+    return found
+
+
+async def test_others_have_turns_while_small_frames_are_taken():
+    stream, far = guarded()
+    stream.open()
+    assert await stream.receive_some() == b"head"
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    pieces: list[int] = []
+    flood = frame(PONG) * 6_000
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count)
+        assert await received(stream, far, flood, pieces) == frame(TEXT, b"early") + flood
+        nursery.cancel_scope.cancel()
+    assert max(pieces) <= 4096 + 6
+    assert turns >= len(pieces) // 2 > 0
+
+
+async def test_a_large_frame_is_not_cut_into_small_pieces():
+    stream, far = guarded()
+    stream.gate = FrameGate(1_000_000)
+    stream.open()
+    assert await stream.receive_some() == b"head"
+    large = frame(TEXT, bytes(500_000))
+    pieces: list[int] = []
+    assert await received(stream, far, large, pieces) == frame(TEXT, b"early") + large
+    # What was read at once is given in two: up to where it is known to be large, and the rest.
+    assert len(pieces) <= 2 * (500_000 // READ_SIZE + 1)
 
 
 async def test_what_was_collected_goes_out_in_its_order_and_nothing_behind_a_close():

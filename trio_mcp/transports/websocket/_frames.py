@@ -45,13 +45,13 @@ class FrameGate:
 
     """
 
-    __slots__ = ("_header", "_left", "_max_size", "_parts", "_size", "close_seen", "refusal")
+    __slots__ = ("_header", "_max_size", "_parts", "_size", "close_seen", "left", "refusal")
 
     def __init__(self, max_message_size: int) -> None:
         self._max_size = max_message_size
         self._header = bytearray()
-        # Bytes of the current frame that are still to come.
-        self._left = 0
+        self.left = 0
+        """Bytes of the current frame that are still to come."""
         # Of the current message.
         self._size = 0
         self._parts = 0
@@ -69,7 +69,7 @@ class FrameGate:
         passing = len(data) if self.refusal is None else 0
         position = complete = 0
         while position < len(data):
-            if not self._left:
+            if not self.left:
                 begin = position
                 if self.close_seen:
                     passing = min(passing, begin)
@@ -78,10 +78,10 @@ class FrameGate:
                 position = self._read_header(data, position)
                 if self.refusal is not None and not was_refused:
                     passing = begin
-            step = min(self._left, len(data) - position)
-            self._left -= step
+            step = min(self.left, len(data) - position)
+            self.left -= step
             position += step
-            if not self._left and not self._header:
+            if not self.left and not self._header:
                 complete = position
         return passing, min(passing, complete)
 
@@ -98,7 +98,7 @@ class FrameGate:
         return position
 
     def _begin_frame(self, opcode: int, length: int) -> None:
-        self._left = length
+        self.left = length
         if opcode & _CONTROL:
             self.close_seen = opcode == Opcode.CLOSE
             return
