@@ -10,6 +10,7 @@ import pytest
 import trio
 import trio.testing
 
+from tests._limits import SOON
 from trio_mcp.transports import RedisEventStore, _redis
 from trio_mcp.transports.http import _redis_event_store as module
 
@@ -332,3 +333,16 @@ def test_bounds_are_positive_numbers(option):
         RedisEventStore("redis://localhost", **{option: 0})
     with pytest.raises(TypeError, match=option):
         RedisEventStore("redis://localhost", **{option: "1"})
+
+
+async def test_a_user_that_may_not_say_that_it_lives_is_told_so_in_the_log(redis_server, caplog):
+    redis_server.ask("ACL", "SETUSER", "few", "on", ">pw", "+@all", "-set", "allkeys")
+    store = RedisEventStore(f"unix://few:pw@{redis_server.path}")
+    async with store.open():
+        assert await store.store_event("a", note(0))
+        with trio.fail_after(SOON):
+            while not caplog.messages:  # noqa: ASYNC110 - the log has no event
+                await trio.sleep(0.01)
+    [told] = caplog.messages
+    assert told.startswith("Other processes take this one for dead: Redis at unix://")
+    assert "refused SET: " in told

@@ -11,6 +11,7 @@ import trio
 import trio.testing
 
 from trio_mcp import Context, MCPServer, Server
+from trio_mcp._rpc._trouble import CALM_SECONDS
 from trio_mcp.errors import ConnectionLost
 from trio_mcp.transports.http._app import HttpApp
 from trio_mcp.transports.http._event_store import EventStore, InMemoryEventStore
@@ -522,8 +523,33 @@ async def test_an_outage_of_the_store_is_told_once_for_all_sessions(caplog, why,
             store.why = None
             await older.ask("tools/list").wait_complete()
             assert caplog.text.count("keeps what is sent again") == outage
+            await trio.sleep(CALM_SECONDS)
     loud = [each for each in caplog.records if each.levelno > logging.INFO]
     assert len(loud) == 2
+
+
+class FullStore(InMemoryEventStore):
+    """One that has room for every other message."""
+
+    count = 0
+
+    async def store_event(self, stream_id, message):
+        self.count += 1
+        if self.count % 2:
+            await trio.lowlevel.checkpoint()
+            raise ConnectionError("no room")
+        return await super().store_event(stream_id, message)
+
+
+async def test_a_store_that_fails_now_and_then_fills_no_log(caplog):
+    caplog.set_level(logging.INFO, "trio_mcp.http")
+    async with open_session(make_app(FullStore())) as older:
+        stream = older.call("steps", {"count": 200}, TOKEN)
+        assert len(numbers(await stream.messages())) == 201
+    told = [each.getMessage() for each in caplog.records if "kept: no room" in each.getMessage()]
+    assert len(told) == 2
+    assert "it comes and goes" in told[1]
+    assert caplog.text.count("keeps what is sent again") == 1
 
 
 async def test_a_store_is_open_while_its_server_runs():

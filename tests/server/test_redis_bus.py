@@ -238,7 +238,8 @@ async def test_entering_can_be_cancelled_at_any_point(redis_server, when):
         assert await ear.next() == TOOLS
 
 
-async def test_another_block_takes_over_when_the_first_one_is_left(redis_server):
+async def test_another_block_takes_over_when_the_first_one_is_left(redis_server, caplog):
+    caplog.set_level(logging.INFO, "trio_mcp.redis")
     here, there = RedisSubscriptionBus(redis_server.url), RedisSubscriptionBus(redis_server.url)
     async with there.open():
         far = Ear(there)
@@ -265,6 +266,8 @@ async def test_another_block_takes_over_when_the_first_one_is_left(redis_server)
                 await here.publish(TOOLS)
                 assert await far.next() == PROMPTS
                 assert await far.next() == TOOLS
+    # It was away at no time.
+    assert caplog.messages == []
 
 
 async def test_threads_may_share_it(redis_server):
@@ -385,6 +388,13 @@ async def test_what_cannot_be_published_is_an_error_of_who_publishes_it(redis_se
         ("unix://", ValueError, "does not say where"),
         ("redis://:sec/ret@host:6379", ValueError, "host or port cannot be read"),
         ("redis://me:secret@host:99999", ValueError, "host or port cannot be read"),
+        ("redis://host\n/0", ValueError, "a control character"),
+        ("redis://me:secret@ho\x00st", ValueError, "a control character"),
+        ("redis://:secret\udcff@host", ValueError, "a control character"),
+        ("redis://host/0\n", ValueError, "a control character"),
+        (" redis://me:secret@host", ValueError, "a space round it"),
+        ("redis://me:secret@my host", ValueError, "does not say where"),
+        ("unix://host/path", ValueError, "path of a unix socket on a host"),
         ("redis://me:secret@host/zero", ValueError, "number of a database"),
         ("redis://me:secret@host/0?ssl_cert_reqs=none", ValueError, "the one option"),
     ],
@@ -401,6 +411,7 @@ def test_urls_are_checked_and_not_repeated(url, error, words):
     ("options", "error", "words"),
     [
         ({"prefix": ""}, ValueError, "prefix: expected a text that is not empty"),
+        ({"prefix": "\udcff"}, ValueError, "prefix: the text holds a lone surrogate"),
         ({"prefix": b"x"}, TypeError, "prefix: expected str, got bytes"),
         ({"ssl_context": True}, TypeError, "ssl_context: expected SSLContext, got bool"),
         ({"ssl_context": ssl.create_default_context()}, ValueError, "it needs a url with rediss"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import ssl
+from contextlib import asynccontextmanager
 from functools import partial
 from itertools import pairwise
 
@@ -188,3 +189,32 @@ async def test_a_refusal_that_lasts_is_logged_once(redis_server, monkeypatch, ca
         nursery.cancel_scope.cancel()
     assert caplog.text.count("refused the connection: invalid username-password pair") == 1
     assert "it is tried again" in caplog.text
+
+
+async def test_a_connection_that_comes_and_goes_fills_no_log(monkeypatch, autojump_clock, caplog):
+    caplog.set_level(logging.INFO, "trio_mcp.redis")
+    times = 0
+
+    class Brief:
+        async def begin(self, connection, *, again):
+            await trio.lowlevel.checkpoint()
+
+        async def go_on(self, connection):
+            await trio.sleep(6)
+            raise RedisLost("broke")
+
+    @asynccontextmanager
+    async def connect(address):
+        nonlocal times
+        times += 1
+        yield None
+
+    monkeypatch.setattr(_redis_link, "connect_redis", connect)
+    with trio.move_on_after(1000):
+        await RedisLink(RedisAddress.parse("redis://h"), Brief()).run()
+    assert times > 100
+    assert [each.partition(";")[0] for each in caplog.messages] == [
+        "broke",
+        "Redis at redis://h:6379/0 is reached again",
+        "broke",
+    ]

@@ -15,6 +15,7 @@ from trio_mcp._codec import JsonError, dumps, loads
 from trio_mcp._protocol._subscriptions import EventsLost, check_event, read_event, write_event
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp._rpc._repeats import Repeats
+from trio_mcp._rpc._trouble import Trouble
 from trio_mcp.transports._redis import (
     DEFAULT_PREFIX,
     RedisAddress,
@@ -253,7 +254,7 @@ class _Block:
     _awake: trio.Event = attrs.field(factory=trio.Event)
     _is_connected: bool = False
     _is_sending: bool = False
-    _is_refused: bool = False
+    _refusals: Trouble = attrs.field(factory=Trouble)
     _sent: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
 
     def link(self) -> RedisLink:
@@ -321,11 +322,10 @@ class _Block:
         try:
             data = self._channel.write(event)
             await connection.ask(b"PUBLISH", self._channel.name, data)
-            self._is_refused = False
+            self._refusals.works()
         except RedisRefused as exc:
             # Told once, until Redis takes one again.
-            level = logging.DEBUG if self._is_refused else logging.ERROR
-            self._is_refused = True
+            level = logging.ERROR if self._refusals.fails() else logging.DEBUG
             logger.log(level, "An event reaches no other process: %s", exc)
         except BaseException:
             self._channel.put_back(event)

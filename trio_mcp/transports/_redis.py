@@ -8,17 +8,19 @@ tells a password: neither an error, nor a log, nor the repr of an object.
 from __future__ import annotations
 
 import logging
+import re
 import ssl
 from contextlib import aclosing, asynccontextmanager, suppress
 from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 import attrs
 import trio
 
 from trio_mcp._checks import check_kind, check_text
+from trio_mcp._codec import checked_copy
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.transports._foreground import NotThere
 
@@ -40,6 +42,9 @@ DEFAULT_PREFIX: Final = "trio-mcp"
 _EXPECTED: Final = "redis://host:port/db, rediss://… for TLS, or unix:///path?db=0"
 
 
+_UNSEEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
 class RedisLost(NotThere):
     """There is no connection (any more), or there was no answer."""
 
@@ -56,6 +61,35 @@ class RedisRefused(NotThere):
     def __init__(self, message: str, said: type[Exception] | None = None) -> None:
         super().__init__(message)
         self.is_unknown_script = said is not None and said.__name__ == "NoScriptError"
+
+
+def _split(url: object) -> tuple[SplitResult, int | None, dict[str, list[str]]]:
+    """Take a URL apart that says where; its text, which may have a password, is not repeated."""
+    check_text("url", url)
+    assert isinstance(url, str)
+    if _UNSEEN.search(url) or url != url.strip():
+        # Python drops some of these without a word, and others are in no name.
+        raise ValueError(
+            f"url: expected {_EXPECTED}, got one with a control character in it, or a space "
+            "round it; what is special in a URL is percent-encoded"
+        )
+    try:
+        parts = urlsplit(url)
+        host, port, query = parts.hostname, parts.port, parse_qs(parts.query)
+    except ValueError:
+        # Its text may have a part of the password.
+        raise ValueError(
+            f"url: expected {_EXPECTED}, got one whose host or port cannot be read; what is "
+            "special in a URL is percent-encoded in a password"
+        ) from None
+    if parts.scheme not in ("redis", "rediss", "unix"):
+        raise ValueError(f"url: expected {_EXPECTED}, got the scheme {parts.scheme!r:.20}")
+    is_unix = parts.scheme == "unix"
+    if (is_unix and not parts.path) or (not is_unix and (host is None or " " in host)):
+        raise ValueError(f"url: expected {_EXPECTED}, got one that does not say where")
+    if is_unix and host is not None:
+        raise ValueError(f"url: expected {_EXPECTED}, got the path of a unix socket on a host")
+    return parts, port, query
 
 
 @attrs.frozen
@@ -92,24 +126,10 @@ class RedisAddress:
               hold a password.
 
         """
-        check_text("url", url)
-        assert isinstance(url, str)
         if ssl_context is not None:
             check_kind("ssl_context", ssl_context, ssl.SSLContext)
-        try:
-            parts = urlsplit(url)
-            host, port, query = parts.hostname, parts.port, parse_qs(parts.query)
-        except ValueError:
-            # Its text may have a part of the password.
-            raise ValueError(
-                f"url: expected {_EXPECTED}, got one whose host or port cannot be read; what is "
-                "special in a URL is percent-encoded in a password"
-            ) from None
-        if parts.scheme not in ("redis", "rediss", "unix"):
-            raise ValueError(f"url: expected {_EXPECTED}, got the scheme {parts.scheme!r:.20}")
-        is_unix = parts.scheme == "unix"
-        if (is_unix and not parts.path) or (not is_unix and host is None):
-            raise ValueError(f"url: expected {_EXPECTED}, got one that does not say where")
+        parts, port, query = _split(url)
+        host, is_unix = parts.hostname, parts.scheme == "unix"
         if set(query) - {"db"} or parts.fragment:
             raise ValueError(
                 "url: the one option that it may have is db, and ssl_context is given"
@@ -183,10 +203,11 @@ def check_prefix(prefix: object) -> None:
     """Check what the names of our keys begin with.
 
     Raises:
-      TypeError, ValueError: if it is no text, or an empty one.
+      TypeError, ValueError: if it is no text, an empty one, or one that has no UTF-8.
 
     """
     check_text("prefix", prefix)
+    checked_copy(prefix, "prefix")
     if not prefix:
         raise ValueError("prefix: expected a text that is not empty")
 

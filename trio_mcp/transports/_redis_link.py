@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import trio
 
 from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp._rpc._trouble import Trouble
 
 from ._redis import RedisLost, RedisRefused, connect_redis
 
@@ -57,6 +58,7 @@ class RedisLink:
         self._connection: RedisConnection | None = None
         self._changed = trio.lowlevel.ParkingLot()
         self._lost_at = -math.inf
+        self._trouble = Trouble()
         self._why = "it has not been connected yet"
 
     async def run(  # noqa: ASYNC114 - started by two of this package alone
@@ -84,9 +86,8 @@ class RedisLink:
                 async with connect_redis(self._address) as connection:
                     if self._conversation is not None:
                         await self._conversation.begin(connection, again=has_begun)
-                    if has_begun:
-                        logger.info("Redis at %s is reached again", self._address)
-                    else:
+                    self._tell_reached()
+                    if not has_begun:
                         has_begun = True
                         task_status.started()
                     since = trio.current_time()
@@ -105,12 +106,18 @@ class RedisLink:
             await trio.sleep(delay * random.uniform(0.5, 1))  # noqa: S311 - no secret
             delay = min(2 * delay, LONGEST_DELAY)
 
+    def _tell_reached(self) -> None:
+        if self._trouble.works():
+            logger.info("Redis at %s is reached again", self._address)
+
     def _tell_lost(self, exc: ConnectionError) -> None:
         before, self._why = self._why, str(exc)
         if self._connection is not None:
             self._lost_at = trio.current_time()
             self._changed.unpark_all()
-            logger.warning("%s; it is tried again until it works", exc)
+        if self._trouble.fails():
+            more = ", and comes and goes" if self._trouble.comes_and_goes else ""
+            logger.warning("%s; it is tried again until it works%s", exc, more)
         elif isinstance(exc, RedisRefused) and self._why != before:
             # This does not pass by itself.
             logger.warning("%s", exc)
@@ -119,10 +126,21 @@ class RedisLink:
 
     async def _use(self, connection: RedisConnection) -> None:
         async with open_background_nursery() as nursery:
-            nursery.start_soon(_ping, connection, name="Redis ping")
+            nursery.start_soon(self._ping, connection, name="Redis ping")
             if self._conversation is not None:
                 await self._conversation.go_on(connection)
             await trio.sleep_forever()
+
+    async def _ping(self, connection: RedisConnection) -> None:
+        while True:
+            await trio.sleep(PING_INTERVAL)
+            try:
+                await connection.ask(b"PING")
+            except (RedisLost, RedisRefused) as exc:
+                logger.debug("%s", exc)
+                connection.drop("Redis does not answer")
+                return
+            self._tell_reached()
 
     async def ask(self, command: bytes, *args: bytes | str | int) -> Any:
         """Send a command, and wait for its answer, for a few seconds at most.
@@ -151,14 +169,3 @@ class RedisLink:
     @property
     def _is_connected(self) -> bool:
         return self._connection is not None and self._connection.is_usable
-
-
-async def _ping(connection: RedisConnection) -> None:
-    while True:
-        await trio.sleep(PING_INTERVAL)
-        try:
-            await connection.ask(b"PING")
-        except (RedisLost, RedisRefused) as exc:
-            logger.debug("%s", exc)
-            connection.drop("Redis does not answer")
-            return

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import logging
-from typing import Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import attrs
+
+from trio_mcp._rpc._trouble import CALM_SECONDS, Trouble
 
 Action: TypeAlias = Literal["keep", "read", "end"]
 
 logger: Final = logging.getLogger("trio_mcp.http")
+
+_COMES_AND_GOES: Final = (
+    f"; it comes and goes, and is told again when there was none of it for {CALM_SECONDS:g} s"
+)
 
 
 @final
@@ -18,10 +24,10 @@ class Outage:
     """Tells what goes wrong with an event store: the first time, until that works again.
 
     What is told of each action is independent: a store that is full can still be read. What goes
-    wrong after the first time is logged at the level DEBUG.
+    wrong after the first time is logged at the level DEBUG; see `Trouble`.
     """
 
-    _failing: set[str] = attrs.Factory(set[str])
+    _troubles: dict[Action, Trouble] = attrs.Factory(dict[Any, Any])
 
     def tell(
         self,
@@ -39,14 +45,15 @@ class Outage:
           defect: If it is no failure that is to be expected: the exception, to show from where.
 
         """
-        is_first = action not in self._failing
-        self._failing.add(action)
+        trouble = self._troubles.setdefault(action, Trouble())
+        is_told = trouble.fails()
+        if is_told and trouble.comes_and_goes:
+            message += _COMES_AND_GOES
         level = logging.ERROR if defect else logging.WARNING
-        logger.log(level if is_first else logging.DEBUG, message, *args, exc_info=defect)
+        logger.log(level if is_told else logging.DEBUG, message, *args, exc_info=defect)
 
     def is_over(self, action: Action) -> None:
         """Know that an action works (again)."""
-        if action in self._failing:
-            self._failing.discard(action)
-            if action == "keep":
-                logger.info("The event store keeps what is sent again")
+        trouble = self._troubles.get(action)
+        if trouble is not None and trouble.works() and action == "keep":
+            logger.info("The event store keeps what is sent again")

@@ -17,6 +17,7 @@ import trio
 from trio_mcp._checks import check_number, check_whole
 from trio_mcp._codec import Batch, Malformed, dump_message, parse_frame
 from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp._rpc._trouble import Trouble
 from trio_mcp.transports._redis import (
     DEFAULT_PREFIX,
     RedisAddress,
@@ -274,10 +275,16 @@ class RedisEventStore(SharedEventStore):
 
     async def _tell_alive(self, link: RedisLink) -> None:
         name = f"{self._prefix}:process:{self._me}"
+        trouble = Trouble()
         while True:
             try:
                 await link.ask(b"SET", name, b"", b"PX", int(LIFE_SECONDS * 1000))
+                trouble.works()
+            except RedisRefused as exc:
+                level = logging.WARNING if trouble.fails() else logging.DEBUG
+                logger.log(level, "Other processes take this one for dead: %s", exc)
             except ConnectionError as exc:
+                # The link tells of it.
                 logger.debug("%s", exc)
             await trio.sleep(LIFE_SECONDS / 3)
 
