@@ -19,6 +19,8 @@ from trio_mcp.errors import ConnectionLost, OAuthFlowError
 from trio_mcp.transports import serve_http_app
 from trio_mcp.transports.http._serve_options import ServeOptions
 
+from ._resolver import Resolver
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine
 
@@ -132,29 +134,6 @@ async def test_a_host_is_private_by_its_addresses() -> None:
     trio.socket.set_custom_hostname_resolver(Resolver({}))
     with pytest.raises(ConnectionLost, match=r"the server: the host 'nowhere.invalid' has no a"):
         await is_private_host("nowhere.invalid", 80, "the server")
-
-
-class Resolver(trio.abc.HostnameResolver):
-    """Knows names of its own."""
-
-    def __init__(self, names: dict[str, list[str]]) -> None:
-        self.names = names
-        self.asked: list[str] = []
-
-    async def getaddrinfo(  # type: ignore[override]
-        self, host: Any, port: Any, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0
-    ) -> list[Any]:
-        name = host.decode() if isinstance(host, bytes) else str(host)
-        self.asked.append(name)
-        if name not in self.names:
-            raise socket.gaierror(socket.EAI_NONAME, "no such name")
-        return [
-            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, int(port)))
-            for each in self.names[name]
-        ]
-
-    async def getnameinfo(self, sockaddr: Any, flags: int) -> tuple[str, str]:
-        raise NotImplementedError
 
 
 @pytest.mark.req("R-521")

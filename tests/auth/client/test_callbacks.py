@@ -261,6 +261,30 @@ async def test_localhost_listens_on_both_of_its_addresses() -> None:
     assert len(asking.answers) == 1
 
 
+@pytest.mark.parametrize("error", [OSError, trio.Cancelled])
+async def test_localhost_has_one_address_where_there_is_no_other(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, opened = trio.open_tcp_listeners, list[trio.SocketListener]()
+
+    async def open_first(port: int, *, host: str) -> list[trio.SocketListener]:
+        if host == "::1" and error is OSError:
+            raise OSError("no such address")
+        if host == "::1":
+            scope.cancel()
+            await trio.lowlevel.checkpoint()
+        opened.extend(await real(port, host=host))
+        return opened[:]
+
+    monkeypatch.setattr(trio, "open_tcp_listeners", open_first)
+    callback = LoopbackCallback(host="localhost", open_browser=no_browser)
+    with trio.CancelScope() as scope:
+        async with callback.open([]) as waiting:
+            assert (await get(waiting, "code=c"))[0] == 400
+    assert scope.cancelled_caught is (error is not OSError)
+    assert [each.socket.fileno() for each in opened] == [-1]
+
+
 def has_ipv6() -> bool:
     try:
         with socket.socket(socket.AF_INET6) as sock:

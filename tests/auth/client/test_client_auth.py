@@ -188,6 +188,15 @@ async def test_a_token_of_ones_own() -> None:
     assert town.logins == 0
 
 
+async def test_a_token_of_ones_own_signs_for_httpx_too() -> None:
+    town = Town()
+    town.scopes["mine-1"] = ""
+    async with town.http_client() as client:
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        response = await client.post(town.url, json=message, auth=BearerAuth("mine-1"))
+    assert response.status_code == 200
+
+
 async def test_what_httpx_takes_is_taken() -> None:
     class Own(httpx.Auth):
         def auth_flow(self, request: httpx.Request) -> Any:

@@ -12,6 +12,7 @@ import httpx
 import pytest
 import trio
 
+from tests.auth._resolver import Resolver
 from trio_mcp import Client
 from trio_mcp.auth import (
     AuthorizationCodeResult,
@@ -353,6 +354,39 @@ async def test_a_login_that_fails_is_the_failure_of_all_who_waited() -> None:
     assert len(person.asked) == 2
 
 
+async def test_a_failure_is_also_that_of_who_was_told_late() -> None:
+    town = Town()
+    person = Person(town)
+    oauth = OAuth(town.url, callback=person)
+    challenge = httpx.Headers({"www-authenticate": "Bearer"})
+
+    def deny(url: str) -> str:
+        query = httpx.QueryParams(error="access_denied", state=state_of(url), iss=town.issuer)
+        return f"{REDIRECT_URI}?{query}"
+
+    async def ask(request: SignedRequest) -> bool:
+        return await oauth.answered(request, {}, 401, challenge)
+
+    person.answer = deny
+    async with town.http_client() as client:
+
+        async def signed() -> SignedRequest:
+            request = SignedRequest("POST", town.url, http_client=client)
+            await oauth.sign(request)
+            return request
+
+        early, late = await signed(), await signed()
+        for request in (early, late):
+            with pytest.raises(OAuthFlowError, match="access_denied"):
+                await ask(request)
+        assert len(person.asked) == 1
+        person.answer = town.log_in
+        assert await ask(await signed())
+        # What failed before is over, for those who are told even later, too.
+        assert await ask(late)
+    assert len(person.asked) == 2
+
+
 def state_of(url: str) -> str:
     return str(httpx.URL(url).params["state"])
 
@@ -637,6 +671,26 @@ async def test_a_server_that_always_wants_more_is_given_up() -> None:
     assert 1 <= len(person.asked) <= 3
 
 
+async def test_more_scopes_may_be_needed_by_what_is_no_call() -> None:
+    town = Town()
+
+    def want(seen: Seen) -> Answer | None:
+        if seen.bearer is None:
+            return None
+        if "more" not in town.scopes.get(seen.bearer, ""):
+            challenge = 'Bearer error="insufficient_scope", scope="more"'
+            return 403, {"www-authenticate": challenge}, b""
+        return 200, {}, b"page"
+
+    town.hooks["/mcp"] = want
+    async with town.http_client() as client:
+        oauth = OAuth(town.url, callback=Person(town), http_client=client)
+        for content in (b"", b"text", b"[]"):
+            response = await client.post(town.url, content=content, auth=oauth)
+            assert response.text == "page"
+    assert town.logins == 2
+
+
 async def test_a_refusal_that_is_not_about_scopes_is_the_answer() -> None:
     town = Town()
     town.hooks["/mcp"] = lambda seen: None if seen.bearer is None else (403, {}, b"not for you")
@@ -655,7 +709,7 @@ async def test_a_refusal_that_is_not_about_scopes_is_the_answer() -> None:
     "where", ["https://10.0.0.1", "https://169.254.169.254", "http://localhost"]
 )
 async def test_a_remote_server_names_no_private_address(where: str) -> None:
-    town = Town()
+    town = Town("https://93.184.216.34")
     town.hooks["/.well-known/oauth-protected-resource/mcp"] = lambda seen: as_json(
         {"resource": town.url, "authorization_servers": [where]}
     )
@@ -663,6 +717,25 @@ async def test_a_remote_server_names_no_private_address(where: str) -> None:
         with pytest.raises(OAuthFlowError, match="the host"):
             await call(client)
     assert town.story == ["mcp", "mcp"]
+
+
+@pytest.mark.parametrize("base", ["https://10.1.2.3", "https://town.example"])
+async def test_a_server_in_a_private_network_names_its_neighbours(base: str) -> None:
+    # It is known by its address, or by that of its name.
+    trio.socket.set_custom_hostname_resolver(Resolver({"town.example": ["192.168.7.7"]}))
+    town = Town(base)
+    town.issuer = "https://10.0.0.1"
+    async with connected(town, OAuth(callback=Person(town))) as client:
+        assert await call(client) == "done"
+
+
+async def test_a_server_whose_name_is_not_known_here_is_taken_for_a_public_one() -> None:
+    trio.socket.set_custom_hostname_resolver(Resolver({}))
+    town = Town()
+    town.issuer = "https://10.0.0.1"
+    async with connected(town, OAuth(callback=Person(town))) as client:
+        with pytest.raises(OAuthFlowError, match="which is private"):
+            await call(client)
 
 
 async def test_private_addresses_may_be_allowed_but_for_those_of_clouds() -> None:
