@@ -112,6 +112,84 @@ async def test_a_stream_expires(redis_server):
         assert 1000 < int(redis_server.ask("PTTL", key)[1:]) <= 1500
 
 
+# Sessions
+
+
+def everything(server):
+    return re.findall(rb"trio-mcp:(?!process)\S+", server.ask("KEYS", "*"))
+
+
+async def test_a_session_that_takes_much_pushes_out_its_own(redis_server):
+    store = RedisEventStore(redis_server.url, max_bytes_per_session=50_000)
+    async with store.open():
+        other = await fill(store, "other/1", 3, "x" * 10_000)
+        ids = {n: (await fill(store, f"much/{n}", 2, "x" * 1_000))[0] for n in range(100)}
+        again = await store.store_event("much/85", note(2))
+        late = (await fill(store, "much/late", 8, "x" * 1_000))[0]
+        assert (await replay(store, other[0]))[1] == [(other[1], 1), (other[2], 2)]
+        assert await replay(store, ids[60]) == (None, [])
+        assert (await replay(store, ids[99]))[0] == "much/99"
+        assert (await replay(store, late))[0] == "much/late"
+        # Who was written last, and not who began last.
+        assert (await replay(store, ids[85]))[1][-1] == (again, 2)
+        sizes = [
+            int(redis_server.ask("MEMORY", "USAGE", each)[1:]) for each in keys_of(redis_server)
+        ]
+        assert sum(sizes) < 150_000
+
+
+async def test_a_session_has_no_more_streams_than_it_may(redis_server):
+    store = RedisEventStore(redis_server.url, max_streams_per_session=8)
+    async with store.open():
+        ids = [(await fill(store, f"many/{number}", 1))[0] for number in range(30)]
+        assert len(keys_of(redis_server)) in {7, 8}
+        assert [(await replay(store, each))[0] for each in ids[-7:]] == [
+            f"many/{number}" for number in range(23, 30)
+        ]
+
+
+async def test_one_stream_of_a_session_takes_no_more_than_all(redis_server):
+    store = RedisEventStore(redis_server.url, max_bytes_per_session=50_000)
+    async with store.open():
+        ids = await fill(store, "a/1", 20, "x" * 10_000)
+        assert await replay(store, ids[15]) == (None, [])
+        assert (await replay(store, ids[16]))[1] == [(ids[each], each) for each in (17, 18, 19)]
+
+
+async def test_nothing_is_kept_of_a_session_that_has_ended(redis_server):
+    store = RedisEventStore(redis_server.url)
+    async with store.open():
+        stays = await fill(store, "stays/1", 2)
+        for number in range(3):
+            await fill(store, f"ends/{number}", 2)
+        await store.end_session("ends")
+        assert await store.has_ended("ends")
+        assert (await replay(store, stays[0]))[0] == "stays/1"
+        assert len(keys_of(redis_server)) == 1
+        # That it has ended is known for a while; what it was answered is not.
+        kinds = sorted(each.split(b":")[1] for each in everything(redis_server))
+        assert kinds == [b"ended", b"session", b"stream"]
+        await store.end_session("never was")
+        assert await store.has_ended("never was")
+
+
+async def test_all_of_a_session_expires(redis_server):
+    store = RedisEventStore(redis_server.url, ttl=1.5)
+    async with store.open():
+        await fill(store, "a/1", 2)
+        for each in everything(redis_server):
+            assert 1000 < int(redis_server.ask("PTTL", each)[1:]) <= 1500
+
+
+@pytest.mark.parametrize("count", [1, module.PAGE - 1, module.PAGE, 3 * module.PAGE + 1])
+async def test_much_is_read_in_pages(redis_server, count):
+    store = RedisEventStore(redis_server.url)
+    async with store.open():
+        ids = await fill(store, "a", count)
+        expected = [(each, number) for number, each in enumerate(ids)][1:]
+        assert await replay(store, ids[0]) == ("a", expected)
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -326,7 +404,16 @@ async def test_a_server_whose_redis_is_not_there_does_not_start(tmp_path):
     assert not store._links
 
 
-@pytest.mark.parametrize("option", ["max_events_per_stream", "max_bytes_per_stream", "ttl"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        "max_events_per_stream",
+        "max_bytes_per_stream",
+        "max_streams_per_session",
+        "max_bytes_per_session",
+        "ttl",
+    ],
+)
 def test_bounds_are_positive_numbers(option):
     pytest.importorskip("coredis")
     with pytest.raises(ValueError, match=option):

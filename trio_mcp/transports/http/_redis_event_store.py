@@ -50,6 +50,12 @@ logger: Final = logging.getLogger("trio_mcp.redis")
 
 _EVENT_ID: Final = re.compile(r"([0-9a-f]{32})-([0-9]{1,20})-([0-9]{1,20})", re.ASCII)
 
+PAGE: Final = 64
+"""Events that are read at once."""
+
+# A hash for each session: by the key of each of its streams, when that was written, as a
+# number that rises, and how many bytes it takes; by '#' the last number, by '' the bytes of all.
+#
 # A stream of Redis for each stream, whose entries are
 #   s  the stream's id, which its name does not tell
 #   m  the message; empty if there is nothing to replay
@@ -61,9 +67,11 @@ _EVENT_ID: Final = re.compile(r"([0-9a-f]{32})-([0-9]{1,20})-([0-9]{1,20})", re.
 # being kept, what came before it is no use any more: a client that went on from there would
 # miss it. If it was not sent, it comes again, and is not to be kept twice.
 _STORE: Final = b"""
-local key, stream, message, too_large, call = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local key, session = KEYS[1], KEYS[2]
+local stream, message, too_large, call = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local most, most_bytes, ttl = ARGV[5], tonumber(ARGV[6]), ARGV[7]
 local doubt, doubted = ARGV[8], ARGV[9]
+local most_streams, most_of_all = tonumber(ARGV[10]), tonumber(ARGV[11])
 local function size(text) return 100 + #text end
 local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
 if last and doubt ~= '' then
@@ -80,15 +88,60 @@ if last then before = tonumber(last[2][6]) + size(last[2][4]) end
 local id = redis.call('XADD', key, 'MAXLEN', most, '*', 's', stream, 'm', message,
   'b', string.format('%.0f', before), 'x', too_large, 'n', call)
 local after = before + size(message)
+local kept
 while true do
   local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
-  if first[1] == id or after - tonumber(first[2][6]) <= most_bytes then break end
+  kept = after - tonumber(first[2][6])
+  if first[1] == id or kept <= most_bytes then break end
   redis.call('XDEL', key, first[1])
 end
 redis.call('PEXPIRE', key, ttl)
+local function read(value)
+  local number, bytes = string.match(value or '0 0', '(%d+) (%d+)')
+  return tonumber(number), tonumber(bytes)
+end
+local _, known = read(redis.call('HGET', session, key))
+local all = redis.call('HINCRBY', session, '', string.format('%.0f', kept - known))
+local number = redis.call('HINCRBY', session, '#', 1)
+redis.call('HSET', session, key, string.format('%.0f %.0f', number, kept))
+redis.call('PEXPIRE', session, ttl)
+if all <= most_of_all and redis.call('HLEN', session) - 2 <= most_streams then return id end
+-- Those written longest ago go, and some more than have to, so that this is done seldom.
+local others, pairs = {}, redis.call('HGETALL', session)
+for place = 1, #pairs, 2 do
+  local name = pairs[place]
+  if name ~= '' and name ~= '#' and name ~= key then
+    local number, bytes = read(pairs[place + 1])
+    others[#others + 1] = {name, number, bytes}
+  end
+end
+table.sort(others, function(one, other) return one[2] < other[2] end)
+local left = #others + 1
+for _, each in ipairs(others) do
+  if all <= most_of_all * 7 / 8 and left <= math.max(1, most_streams * 7 / 8) then break end
+  redis.call('DEL', each[1])
+  redis.call('HDEL', session, each[1])
+  all, left = all - each[3], left - 1
+end
+redis.call('HSET', session, '', string.format('%.0f', all))
 return id
 """
-_STORE_SHA: Final = hashlib.sha1(_STORE, usedforsecurity=False).hexdigest()
+
+_END: Final = b"""
+for _, each in ipairs(redis.call('HKEYS', KEYS[1])) do
+  if each ~= '' and each ~= '#' then redis.call('DEL', each) end
+end
+redis.call('DEL', KEYS[1])
+redis.call('SET', KEYS[2], '', 'PX', ARGV[1])
+return 1
+"""
+
+
+def _sha_of(script: bytes) -> str:
+    return hashlib.sha1(script, usedforsecurity=False).hexdigest()
+
+
+_SHAS: Final = {each: _sha_of(each) for each in (_STORE, _END)}
 
 
 @attrs.frozen
@@ -107,8 +160,10 @@ class RedisEventStore(SharedEventStore):
 
         app = mcp.streamable_http_app(event_store=RedisEventStore("redis://localhost/0"))
 
-    Each stream has a key of its own, which expires. Give Redis a ``maxmemory`` and the policy
-    ``volatile-ttl`` to bound them all together.
+    Each stream has a key of its own, which expires, or is deleted when its session ends. No
+    session takes more than its own part, so none pushes out what others want to resume. Give
+    Redis a ``maxmemory``, many times what one session may take, and the policy ``volatile-ttl``
+    to bound all together.
 
     The server connects when it starts, and cannot start without. While Redis is away later,
     messages are sent without being kept; the first of them may wait for a few seconds, the others
@@ -123,6 +178,9 @@ class RedisEventStore(SharedEventStore):
       max_events_per_stream: More push out the oldest of their stream.
       max_bytes_per_stream: Of its messages together, likewise. A message larger than that is
         not kept, and the stream not resumed across it.
+      max_streams_per_session: More push out those of the same session that were written longest
+        ago.
+      max_bytes_per_session: Of the messages of all its streams, likewise.
       ttl: Seconds that a stream is kept after its last event.
       ssl_context: What is trusted with ``rediss://``, if it is not what the system trusts.
 
@@ -139,6 +197,8 @@ class RedisEventStore(SharedEventStore):
         prefix: str = DEFAULT_PREFIX,
         max_events_per_stream: int = 1_000,
         max_bytes_per_stream: int = 8 * 1024 * 1024,
+        max_streams_per_session: int = 1_000,
+        max_bytes_per_session: int = 8 * 1024 * 1024,
         ttl: float = 3_600.0,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
@@ -146,11 +206,15 @@ class RedisEventStore(SharedEventStore):
         check_prefix(prefix)
         check_whole("max_events_per_stream", max_events_per_stream, least=1)
         check_whole("max_bytes_per_stream", max_bytes_per_stream, least=1)
+        check_whole("max_streams_per_session", max_streams_per_session, least=1)
+        check_whole("max_bytes_per_session", max_bytes_per_session, least=1)
         check_number("ttl", ttl, least=1)
         self._address = RedisAddress.parse(url, ssl_context)
         self._prefix = prefix
         self._max_events = max_events_per_stream
-        self._max_bytes = max_bytes_per_stream
+        self._max_bytes = min(max_bytes_per_stream, max_bytes_per_session)
+        self._max_streams = max_streams_per_session
+        self._max_of_session = max_bytes_per_session
         self._ttl_ms = int(min(ttl, 10**9) * 1000)
         # Of each run of Trio, since a connection belongs to one.
         self._links: dict[trio.lowlevel.TrioToken, list[RedisLink]] = {}
@@ -210,8 +274,9 @@ class RedisEventStore(SharedEventStore):
         call = f"{self._me}{next(self._calls)}"
         why = "" if doubt is None else "again" if doubt.comes_again else "failed"
         args = (
-            1,
+            2,
             self._name(key),
+            self._name_of_session(stream_id.partition("/")[0]),
             stream_id,
             data,
             int(is_too_large),
@@ -221,9 +286,11 @@ class RedisEventStore(SharedEventStore):
             self._ttl_ms,
             why,
             "" if doubt is None else doubt.call,
+            self._max_streams,
+            self._max_of_session,
         )
         try:
-            entry_id = await self._run_script(*args)
+            entry_id: bytes = await self._run_script(_STORE, *args)
         except trio.Cancelled:
             self._remember(stream_id, _Doubt(call, comes_again=True))
             raise
@@ -232,16 +299,14 @@ class RedisEventStore(SharedEventStore):
             raise
         return f"{key}-{entry_id.decode()}"
 
-    async def _run_script(self, *args: bytes | str | int) -> bytes:
+    async def _run_script(self, script: bytes, *args: bytes | str | int) -> Any:
         link = self._link()
-        entry_id: bytes
         try:
-            entry_id = await link.ask(b"EVALSHA", _STORE_SHA, *args)
+            return await link.ask(b"EVALSHA", _SHAS[script], *args)
         except RedisRefused as exc:
             if not exc.is_unknown_script:
                 raise
-            entry_id = await link.ask(b"EVAL", _STORE, *args)
-        return entry_id
+        return await link.ask(b"EVAL", script, *args)
 
     def _remember(self, stream_id: StreamId, doubt: _Doubt) -> None:
         self._doubts[stream_id] = doubt
@@ -262,14 +327,24 @@ class RedisEventStore(SharedEventStore):
         if not entry_id:
             await trio.lowlevel.checkpoint()
             return None
-        entries = await link.ask(b"XRANGE", self._name(key), entry_id, "+")
-        found = _read_entries(entries)
+        name = self._name(key)
+        found = _read_entries(await link.ask(b"XRANGE", name, entry_id, b"+", b"COUNT", PAGE))
         if not found or found[0].id != entry_id:
             return None
-        for each in found[1:]:
-            if each.message is not None:
-                await send_callback(EventMessage(each.message, f"{key}-{each.id}"))
-        return found[0].stream_id
+        stream_id, entries = found[0].stream_id, found[1:]
+        count = len(found)
+        while True:
+            for each in entries:
+                if each.message is not None:
+                    await send_callback(EventMessage(each.message, f"{key}-{each.id}"))
+            if count < PAGE:
+                return stream_id
+            entry_id = found[-1].id
+            found = _read_entries(await link.ask(b"XRANGE", name, entry_id, b"+", b"COUNT", PAGE))
+            if not found or found[0].id != entry_id:
+                # Pushed out meanwhile, and perhaps others with it.
+                return None
+            entries, count = found[1:], len(found)
 
     # Other processes
 
@@ -307,8 +382,8 @@ class RedisEventStore(SharedEventStore):
 
     async def end_session(self, session_id: str) -> None:
         """See `SharedEventStore.end_session`."""
-        name = f"{self._prefix}:ended:{self._key(session_id)}"
-        await self._link().ask(b"SET", name, b"", b"PX", self._ttl_ms)
+        ended = f"{self._prefix}:ended:{self._key(session_id)}"
+        await self._run_script(_END, 2, self._name_of_session(session_id), ended, self._ttl_ms)
 
     async def has_ended(self, session_id: str) -> bool:
         """See `SharedEventStore.has_ended`."""
@@ -321,6 +396,9 @@ class RedisEventStore(SharedEventStore):
 
     def _name(self, key: str) -> str:
         return f"{self._prefix}:stream:{key}"
+
+    def _name_of_session(self, session_id: str) -> str:
+        return f"{self._prefix}:session:{self._key(session_id)}"
 
 
 def _read_event_id(event_id: str) -> tuple[str, str]:
@@ -339,7 +417,7 @@ class _Entry:
 
 
 def _read_entries(entries: list[Any]) -> list[_Entry] | None:
-    """Read entries; None if something is not there that should be."""
+    """Read entries; None if something behind the first is not there that should be."""
     found: list[_Entry] = []
     for entry_id, fields in entries:
         members = dict(zip(fields[::2], fields[1::2], strict=True))
