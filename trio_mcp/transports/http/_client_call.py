@@ -13,6 +13,8 @@ from trio_mcp._rpc._calls import read_progress, run_progress_callback
 from trio_mcp.errors import InvalidResponse, MCPError
 from trio_mcp.types import JSONRPCError, JSONRPCNotification, JSONRPCResponse
 
+from ._body import give_turns
+
 if TYPE_CHECKING:
     from trio_mcp._codec import Frame
     from trio_mcp._rpc._link import CallOptions
@@ -139,7 +141,8 @@ class HttpCall:
             if not self.is_settled:
                 raise InvalidResponse(f"{self.method}: {exc} (max_sse_event_size)") from exc
             return
-        for event in events:
+        for place, event in enumerate(events):
+            await give_turns(place)
             if event.data and event.event == "message":
                 await self._take_frame(parse_frame(event.data))
 

@@ -26,7 +26,7 @@ from trio_mcp.types import (
     JSONRPCResponse,
 )
 
-from ._body import LAST_CHUNK_TIMEOUT
+from ._body import LAST_CHUNK_TIMEOUT, give_turns
 from ._http_errors import is_for_want_of_connections
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ class Inbound:
         try:
             with trio.move_on_after(LAST_CHUNK_TIMEOUT) as scope:
                 while (chunk := await body.next()) is not None:
-                    for event in splitter.feed(chunk):
+                    for place, event in enumerate(splitter.feed(chunk)):
+                        await give_turns(place)
                         if event.data and event.event == "message":
                             self._take_late(parse_frame(event.data))
             self._lingers = scope.cancelled_caught

@@ -15,7 +15,7 @@ from trio_mcp._rpc._flight import Together
 from trio_mcp._rpc._repeats import Repeats
 from trio_mcp.errors import ConnectionLost, InvalidResponse, MCPError
 
-from ._body import Body
+from ._body import Body, give_turns
 from ._client_answer import media_type
 from ._client_retry import LASTING_SECONDS, MAX_FAILURES, Patience, Position, is_final
 from ._endpoint import refused
@@ -180,7 +180,8 @@ class HttpSession:
                 bytes_came = True
                 events = splitter.feed(chunk)
                 position.moved(splitter)
-                for event in events:
+                for place, event in enumerate(events):
+                    await give_turns(place)
                     if event.data and event.event == "message":
                         messages_came = True
                         await self._inbound.take(parse_frame(event.data))
