@@ -848,6 +848,16 @@ async def test_a_client_that_is_known_does_not_register() -> None:
     assert town.asked("/token")[0].headers["authorization"].startswith("Basic ")
 
 
+@pytest.mark.req("R-479", "R-487")
+async def test_a_client_that_is_in_the_store_does_not_register() -> None:
+    town, storage = Town(), InMemoryTokenStorage()
+    await storage.set_client_info(OAuthClientInformationFull(client_id="mine"))
+    async with connected(town, OAuth(callback=Person(town), storage=storage)) as client:
+        await call(client)
+    assert town.registrations == 0
+    assert town.asked("/token")[0].form["client_id"] == "mine"
+
+
 # Arguments
 
 

@@ -86,7 +86,8 @@ async def test_what_is_kept_of_one_server_is_not_there_for_another(
         assert await elsewhere.get_client_info() is None
 
 
-async def test_a_store_is_also_that_of_a_server_without_a_name(
+@pytest.mark.req("R-487")
+async def test_what_is_of_no_server_yet_is_that_of_the_first_who_asks(
     make_store: Callable[[], TokenStore],
 ) -> None:
     store: TokenStorage = make_store()
@@ -94,6 +95,12 @@ async def test_a_store_is_also_that_of_a_server_without_a_name(
     await store.set_client_info(CLIENT)
     assert await make_store().get_tokens() == TOKENS
     assert await make_store().get_client_info() == CLIENT
+    for _ in range(2):
+        assert await make_store().for_server(ONE).get_tokens() == TOKENS
+        assert await make_store().for_server(ONE).get_client_info() == CLIENT
+    for elsewhere in (make_store().for_server(OTHER), make_store()):
+        assert await elsewhere.get_tokens() is None
+        assert await elsewhere.get_client_info() is None
 
 
 async def test_each_method_is_a_checkpoint(make_store: Callable[[], TokenStore]) -> None:
@@ -249,11 +256,12 @@ async def test_the_keyring_has_an_entry_for_each_server(monkeypatch: pytest.Monk
     keyring = FakeKeyring()
     monkeypatch.setitem(sys.modules, "keyring", keyring)
     store = KeyringTokenStorage("my-agent")
+    keyring.kept["my-agent", ONE] = "{"
+    assert await store.for_server(ONE).get_tokens() is None
     await store.for_server(ONE).set_tokens(TOKENS)
     await store.set_tokens(TOKENS)
     assert set(keyring.kept) == {("my-agent", ONE), ("my-agent", "server")}
-    keyring.kept["my-agent", ONE] = "{"
-    assert await store.for_server(ONE).get_tokens() is None
+    assert await store.for_server(ONE).get_tokens() == TOKENS
 
 
 async def test_the_keyring_is_asked_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:

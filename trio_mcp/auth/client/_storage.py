@@ -52,7 +52,8 @@ class TokenStore(ABC):
     """Keeps the tokens of any number of servers apart; base of the stores that are there.
 
     A client takes it as a `TokenStorage`, and uses the part that is for its own server: tokens of
-    one never get to another.
+    one never get to another. What an application puts there without saying for which server, by
+    `set_client_info` of the store itself, is that of the first server whose client asks.
     """
 
     def for_server(self, server_url: str) -> TokenStorage:
@@ -67,7 +68,7 @@ class TokenStore(ABC):
     async def write(self, server_url: str, member: Member, document: JsonObject) -> None:
         """Keep ``tokens`` or ``client`` of a server; all of it or nothing."""
 
-    # As the store of a single server that has no name.
+    # What is of no server yet.
 
     async def get_tokens(self) -> OAuthToken | None:
         """See `TokenStorage.get_tokens`."""
@@ -95,18 +96,29 @@ class _OfServer:
     _server_url: str
 
     async def get_tokens(self) -> OAuthToken | None:
-        kept = (await self._store.read(self._server_url)).get("tokens")
-        return None if kept is None else OAuthToken.from_json(kept)
+        kept = await self._read("tokens")
+        return OAuthToken.from_json(kept) if kept else None
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
         await self._store.write(self._server_url, "tokens", tokens.to_json())
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        kept = (await self._store.read(self._server_url)).get("client")
-        return None if kept is None else OAuthClientInformationFull.from_json(kept)
+        kept = await self._read("client")
+        return OAuthClientInformationFull.from_json(kept) if kept else None
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         await self._store.write(self._server_url, "client", client_info.to_json())
+
+    async def _read(self, member: Member) -> JsonObject | None:
+        kept = (await self._store.read(self._server_url)).get(member)
+        if kept or not self._server_url:
+            return kept
+        given: JsonObject | None = (await self._store.read("")).get(member)
+        if given:
+            # First the new place: whoever is cancelled in between has it twice, and not never.
+            await self._store.write(self._server_url, member, given)
+            await self._store.write("", member, {})
+        return given
 
 
 def part_for(storage: Any, server_url: str) -> TokenStorage:
