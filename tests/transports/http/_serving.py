@@ -43,7 +43,8 @@ class App:
         assert scope["type"] == "http", scope["type"]
         self.running += 1
         try:
-            await getattr(self, scope["path"].strip("/").replace("-", "_"))(scope, receive, send)
+            path = scope["path"].removeprefix(scope["root_path"])
+            await getattr(self, path.strip("/").replace("-", "_"))(scope, receive, send)
         except trio.Cancelled:
             self.cancelled += 1
             raise

@@ -5,19 +5,22 @@ from __future__ import annotations
 import logging
 import socket
 import ssl
-from contextlib import nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 import trio
 import trio.testing
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from tests._limits import SOON
+from trio_mcp import MCPServer
 from trio_mcp.transports.http._listeners import CannotServe, tls_context
 from trio_mcp.transports.http._serve import ServeOptions, serve_http_app
 
-from ._serving import App, Raw, bystander, connected, make_certificate, serving, until
+from ._serving import App, Raw, answer, bystander, connected, make_certificate, serving, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -226,6 +229,43 @@ async def test_root_path_reaches_the_application(root_path, told):
         assert (await get(f"{served.url}/scope")).text == f"1.1 http {told} False"
 
 
+@pytest.mark.parametrize("is_stripped", [False, True])
+@pytest.mark.parametrize("mounted_at", ["", "/tools"])
+async def test_a_proxy_may_take_the_root_path_off_or_not(mounted_at, is_stripped):
+    paths = []
+
+    async def app(scope, receive, send):
+        assert scope["type"] == "http", "no lifespan"
+        paths.append((scope["root_path"], scope["path"], scope["raw_path"]))
+        await answer(send, b"")
+
+    host = Starlette(routes=[Mount(mounted_at, app)]) if mounted_at else app
+    asked = mounted_at + "/r%C3%A4d%2F"
+    async with serving(host, root_path="/pre/at") as (served, _):
+        url = served.url + ("" if is_stripped else "/pre/at") + asked
+        assert (await get(url)).status_code == 200
+    raw = b"/pre/at" + asked.encode()
+    assert paths == [(f"/pre/at{mounted_at}", f"/pre/at{mounted_at}/räd/", raw)]
+
+
+@pytest.mark.parametrize("path", ["/tools/mcp", "/pre/tools/mcp"])
+async def test_an_endpoint_is_found_below_a_root_path_and_a_mount(path):
+    # What is taken off is the mount's path as well.
+    endpoint = MCPServer("tests").streamable_http_app()
+    routes = [Mount("/tools", endpoint)]
+
+    @asynccontextmanager
+    async def lifespan(app):
+        async with endpoint.session_manager.run():
+            yield
+
+    host = Starlette(routes=routes, lifespan=lifespan)
+    async with serving(host, root_path="/pre") as (served, _):
+        found = await get(served.url + path)
+        # It has no session, and was found.
+        assert "Mcp-Session-Id is missing" in found.text
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -248,7 +288,16 @@ async def test_root_path_reaches_the_application(root_path, told):
         ({"http2": True}, "need TLS"),
         ({"keyfile": "key.pem"}, "need TLS"),
         ({"max_connections": 0}, "max_connections"),
-        ({"head_timeout": -1}, "head_timeout"),
+        ({"host": ""}, "host: expected a host, such as 0.0.0.0 or "),
+        ({"binds": ["127.0.0.1:0", ":0"]}, "binds: expected a host, .* got ':0'"),
+        ({"binds": ["[]:0"]}, r"binds: expected a host, .* got '\[\]:0'"),
+        # Each would be a server that serves nobody.
+        *(
+            ({f"{name}_timeout": seconds}, f"{name}_timeout: expected a number above 0")
+            for name in ("head", "body", "write", "keep_alive")
+            for seconds in (0, -1)
+        ),
+        ({"graceful_timeout": -1}, "graceful_timeout: expected a number of at least 0"),
         ({"write_timeout": "3"}, "write_timeout"),
     ],
 )

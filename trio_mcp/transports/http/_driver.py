@@ -19,6 +19,7 @@ import logging
 import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import quote
 
 import attrs
 import trio
@@ -283,6 +284,7 @@ class HttpConnection:
         del config
         assert self._nursery is not None
         assert self._protocol is not None
+        _put_below_root(scope)
         want = self._protocol.body_of_newest()
         request = AsgiRequest(scope, send, self._flush, want, self._limits.body)
         name = f"{scope['method']} {scope['path']:.100}"
@@ -437,3 +439,15 @@ class HttpConnection:
 def _address(name: Any) -> tuple[str, int] | None:
     """Give the host and port of a socket's name; unix sockets have none."""
     return cast("tuple[str, int]", name[:2]) if isinstance(name, tuple) else None
+
+
+def _put_below_root(scope: Any) -> None:
+    """Have the path begin with the root path, also behind a proxy that takes that off.
+
+    As ASGI has it: what is mounted inside takes off both together, and so would find neither.
+    """
+    root: str = scope["root_path"]
+    path: str = scope["path"]
+    if root and path.startswith("/") and path != root and not path.startswith(f"{root}/"):
+        scope["path"] = root + path
+        scope["raw_path"] = quote(root).encode() + scope["raw_path"]
