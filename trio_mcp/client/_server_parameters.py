@@ -144,7 +144,7 @@ class WebSocketServerParameters:
 def _check_http(parameters: SseServerParameters | StreamableHttpParameters) -> None:
     _check_reached(parameters)
     check_auth(parameters.auth)
-    check_number("sse_read_timeout", parameters.sse_read_timeout, least=0)
+    check_number("sse_read_timeout", parameters.sse_read_timeout, above=0)
 
 
 def _check_reached(
@@ -153,7 +153,7 @@ def _check_reached(
     check_text("url", parameters.url)
     if parameters.headers is not None:
         check_mapping("headers", parameters.headers)
-    check_number("timeout", parameters.timeout, least=0)
+    check_number("timeout", parameters.timeout, above=0)
 
 
 ServerParameters: TypeAlias = (

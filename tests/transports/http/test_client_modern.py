@@ -900,7 +900,7 @@ def test_what_is_no_url_is_refused_where_it_is_given(url):
         ({"headers": [("a", "b")]}, TypeError),
         ({"terminate_on_close": "no"}, TypeError),
         ({"max_sse_event_size": 0}, ValueError),
-        ({"connect_timeout": -1}, ValueError),
+        ({"connect_timeout": 0}, ValueError),
     ],
 )
 async def test_wrong_option_is_refused(options, error):

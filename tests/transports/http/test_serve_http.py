@@ -432,6 +432,8 @@ async def lost(client: Any) -> None:
         ({"port": 70_000}, ValueError, "port: expected a whole number of at least 0 and at most"),
         ({"host": 5}, TypeError, "host: expected str, got int"),
         ({"max_sessions": 0}, ValueError, "max_sessions: expected a whole number of at least 1"),
+        ({"session_idle_timeout": 0}, ValueError, "session_idle_timeout: expected a number above"),
+        ({"host": ""}, ValueError, "host: expected a host, such as"),
         ({"http2": True}, ValueError, "need TLS"),
         ({"certfile": 5}, TypeError, "certfile: expected a path, got int"),
         ({"streamable_http_path": 5}, TypeError, "streamable_http_path: expected str, got int"),

@@ -338,7 +338,7 @@ async def test_tls_where_there_is_none():
         ({"ssl_context": True}, TypeError, "ssl_context"),
         ({"ssl_context": ssl.create_default_context()}, ValueError, "use wss://"),
         ({"max_message_size": 0}, ValueError, "max_message_size"),
-        ({"connect_timeout": -1}, ValueError, "connect_timeout"),
+        ({"connect_timeout": 0}, ValueError, "connect_timeout: expected a number above 0"),
         ({"write_timeout": 0}, ValueError, "write_timeout"),
         ({"ping_interval": 0}, ValueError, "ping_interval"),
         ({"ping_timeout": "1"}, TypeError, "ping_timeout"),

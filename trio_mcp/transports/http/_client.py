@@ -98,7 +98,7 @@ async def streamable_http_client(
     check_flag("terminate_on_close", terminate_on_close)
     if max_sse_event_size is not None:
         check_whole("max_sse_event_size", max_sse_event_size, least=1)
-    check_number("connect_timeout", connect_timeout, least=0)
+    check_number("connect_timeout", connect_timeout, above=0)
     max_event_size = 2**63 if max_sse_event_size is None else max_sse_event_size
     options = (url, headers or {}, auth, connect_timeout)
     if http_client is not None:

@@ -142,7 +142,7 @@ class HttpOptions:
     retry_interval: int | None = settable(None, or_none(whole(least=0)))
     max_request_body_size: int = settable(DEFAULT_MAX_REQUEST_BODY_SIZE, whole(least=1))
     session_idle_timeout: float | None = settable(
-        DEFAULT_SESSION_IDLE_TIMEOUT, or_none(number(least=0))
+        DEFAULT_SESSION_IDLE_TIMEOUT, or_none(number(above=0))
     )
     max_sessions: int | None = settable(DEFAULT_MAX_SESSIONS, or_none(whole(least=1)))
     transport_security: TransportSecuritySettings | None = None

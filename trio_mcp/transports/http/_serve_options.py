@@ -60,7 +60,7 @@ def _check_binds(name: str, value: Any) -> None:
         elif bind.startswith(UNIX):
             PATH.check(name, bind.removeprefix(UNIX))
         else:
-            check_host(name, split_address(bind, name)[0])
+            _check_host(name, split_address(bind, name)[0], bind)
 
 
 def _check_descriptor(bind: str, argument: str) -> None:
@@ -82,9 +82,16 @@ def _host_of(bind: str) -> str:
     return UNIX if isinstance(address, (str, bytes)) else str(address[0])
 
 
+def _check_host(name: str, host: str, value: str) -> None:
+    if not host:
+        # To some it is every address, and to others the loopback ones.
+        raise wrong_value(name, "a host, such as 0.0.0.0 or [::] for all addresses", value)
+    check_host(name, host)
+
+
 def _check_listening(name: str, value: Any) -> None:
     check_text(name, value)
-    check_host(name, value)
+    _check_host(name, value, value)
 
 
 _HOST: Final = Kind(expected="the name or address of a host", check=_check_listening, read=str)
@@ -131,10 +138,10 @@ class ServeOptions:
     http2: bool = settable(False, FLAG)
     root_path: str = settable("", MOUNTED_AT)
     max_connections: int | None = settable(None, or_none(whole(least=1)))
-    head_timeout: float = settable(10.0, number(least=0))
+    head_timeout: float = settable(10.0, number(above=0))
     body_timeout: float = settable(DEFAULT_BODY_TIMEOUT, number(above=0))
-    write_timeout: float = settable(20.0, number(least=0))
-    keep_alive_timeout: float = settable(75.0, number(least=0))
+    write_timeout: float = settable(20.0, number(above=0))
+    keep_alive_timeout: float = settable(75.0, number(above=0))
     graceful_timeout: float = settable(3.0, number(least=0))
 
     def __attrs_post_init__(self) -> None:

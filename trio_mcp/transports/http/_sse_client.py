@@ -207,8 +207,8 @@ async def sse_client(
     if headers is not None:
         check_headers(headers)
     check_auth(auth)
-    check_number("timeout", timeout, least=0)
-    check_number("sse_read_timeout", sse_read_timeout, least=0)
+    check_number("timeout", timeout, above=0)
+    check_number("sse_read_timeout", sse_read_timeout, above=0)
     if httpx_client_factory is None:
         client = make_client(url)
         endpoint = Endpoint(client, url, headers or {}, auth, timeout)

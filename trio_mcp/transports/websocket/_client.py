@@ -129,7 +129,7 @@ async def websocket_client(
         if not address.is_secure:
             raise ValueError("ssl_context: ws:// is not encrypted; use wss://")
     check_whole("max_message_size", max_message_size, least=1)
-    check_number("connect_timeout", connect_timeout, least=0)
+    check_number("connect_timeout", connect_timeout, above=0)
     check_number("write_timeout", write_timeout, above=0)
     if ping_interval is not None:
         check_number("ping_interval", ping_interval, above=0)
