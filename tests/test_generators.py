@@ -13,7 +13,7 @@ import pytest
 from trio_mcp.client import Client
 from trio_mcp.mcpserver import MCPServer, TextResource
 
-PUBLIC = ("", ".client", ".server", ".mcpserver", ".transports", ".testing", ".errors")
+PUBLIC = ("", ".client", ".server", ".mcpserver", ".transports", ".auth", ".testing", ".errors")
 
 
 def callables():
@@ -35,7 +35,9 @@ def test_no_public_function_is_an_async_generator():
     found = dict(callables())
     assert len(found) > 300
     # Those behind an asynccontextmanager are finished by their own `async with`.
-    assert [name for name, each in found.items() if inspect.isasyncgenfunction(each)] == []
+    generators = [name for name, each in found.items() if inspect.isasyncgenfunction(each)]
+    # The interface of httpx, which finishes them itself. They wait for nothing across a yield.
+    assert {name.rpartition(".")[2] for name in generators} <= {"async_auth_flow"}
 
 
 @pytest.mark.case("C014")
