@@ -16,6 +16,7 @@ from trio_mcp._late_hints import LateHints, defer_hints
 
 PACKAGES = [
     "trio_mcp",
+    "trio_mcp.auth",
     "trio_mcp.client",
     "trio_mcp.mcpserver",
     "trio_mcp.server",
