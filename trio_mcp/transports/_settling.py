@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import logging
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp._variables import from_environment, options_of
@@ -11,13 +13,15 @@ from trio_mcp.transports.http._options import TransportSecuritySettings
 from trio_mcp.transports.http._serve_options import UNIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Generator, Iterable, Mapping
 
     from trio_mcp._variables import Option
 
 logger: Final = logging.getLogger("trio_mcp.http")
 
 SECURITY: Final = "transport_security"
+
+_is_told: Final[ContextVar[bool]] = ContextVar("trio_mcp_open_is_told", default=False)
 
 _ADDRESSES: Final = frozenset({"host", "port", "binds", "unix_socket"})
 
@@ -88,10 +92,27 @@ def warn_if_open(
 
     """
     # What reaches a unix socket is a proxy, which has checks of its own.
-    if security is None and host != UNIX:
+    if security is None and host != UNIX and not _is_told.get():
         told_by.warning(
             "%s can be reached from elsewhere: every Host is accepted, and no web page. Say what "
             "you expect: transport_security=TransportSecuritySettings(allowed_hosts=[…], "
             "allowed_origins=[…]), or MCP_ALLOWED_HOSTS and MCP_ALLOWED_ORIGINS",
-            host or "A server on all addresses",
+            host,
         )
+
+
+@contextmanager
+def warned_if_open(security: TransportSecuritySettings | None, host: str) -> Generator[None]:
+    """Warn as `warn_if_open` does, for all that is served within the block, forks included.
+
+    Args:
+      security: What `settle_security` has decided.
+      host: By which it has.
+
+    """
+    warn_if_open(security, host)
+    before = _is_told.set(True)
+    try:
+        yield
+    finally:
+        _is_told.reset(before)

@@ -227,6 +227,16 @@ async def test_each_worker_answers_on_the_one_address(tmp_path):
         await wait_dead(program.workers)
 
 
+async def test_that_anybody_may_call_them_is_warned_of_once(tmp_path):
+    with running(tmp_path, more='OPTIONS["host"] = "0.0.0.0"') as program:
+        await program.wait_serving()
+        await pids_at(program.url.replace("0.0.0.0", "127.0.0.1"))
+        program.process.terminate()
+        status, said = await program.wait_ended()
+        assert status == 0
+        assert said.count("can be reached from elsewhere") == 1
+
+
 @pytest.mark.case("C047")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_any_worker_answers_clients_of_both_eras(tmp_path, mode):

@@ -16,6 +16,7 @@ from trio_mcp._rpc._interrupt import BUSY_TIMEOUT, run_until_signal
 from trio_mcp._variables import from_environment, options_of
 from trio_mcp.transports._foreground import NotThere, announce, say
 from trio_mcp.transports._lifespan import SHUTDOWN_TIMEOUT
+from trio_mcp.transports._settling import SECURITY, settle_security, warned_if_open
 
 from ._listeners import Listening, cannot_listen, make_deaf, tls_context
 from ._serve_http import read_options, serve_http
@@ -102,7 +103,9 @@ def run_workers(
     """
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError("Workers are run by the main thread, which gets the signals")
-    listen, _ = read_options(_TRANSPORT, options)
+    listen, of_endpoint = read_options(_TRANSPORT, options)
+    host = listen.most_open_host
+    settle_security(of_endpoint, host)
     if listen.certfile is not None:
         # Each worker reads them again; but what is wrong with them is said once.
         tls_context(listen.certfile, listen.keyfile, listen.keyfile_password, http2=listen.http2)
@@ -131,7 +134,8 @@ def run_workers(
         on_signal=stop,
     )
     try:
-        return supervisor.run()
+        with warned_if_open(of_endpoint[SECURITY], host):
+            return supervisor.run()
     finally:
         listening.close()
 
@@ -242,9 +246,7 @@ def _listen(binds: Sequence[str]) -> _Addresses:
 def _resolve(bind: str) -> list[str]:
     host, port = split_address(bind)
     try:
-        found = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as exc:
         raise cannot_listen(bind, exc) from exc
     hosts = dict.fromkeys(str(address[0]) for *_, address in found)
