@@ -887,7 +887,8 @@ def test_wrong_options_are_told_at_once(options: dict[str, Any], message: str) -
 
 
 def test_it_shows_no_secret() -> None:
-    oauth = OAuth("https://example.com/mcp", client_id="me", client_secret="secret")
+    url = "https://me:secret@example.com/mcp?key=secret"
+    oauth = OAuth(url, client_id="me", client_secret="secret")
     assert repr(oauth) == "<OAuth for https://example.com/mcp>"
     assert repr(OAuth()) == "<OAuth for the first server that it is used with>"
 

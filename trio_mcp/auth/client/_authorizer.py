@@ -57,7 +57,8 @@ class OAuthAuthorizer(httpx.Auth, Authorizer):
             self._bind(config.server_url)
 
     def __repr__(self) -> str:
-        where = self._config.server_url or "the first server that it is used with"
+        url = self._config.server_url
+        where = shown(url) if url else "the first server that it is used with"
         return f"<{type(self).__name__} for {where}>"
 
     def _bind(self, url: str) -> Driver:
