@@ -214,6 +214,15 @@ def from_environment(options: Iterable[Option], given: Collection[str] = ()) -> 
     return found
 
 
+def forget_environment() -> None:
+    """Have this process, and those that it starts, read nothing of the environment.
+
+    For a program that is told by it what another one shall do.
+    """
+    for name in [each for each in os.environ if each.startswith(PREFIX)]:
+        del os.environ[name]
+
+
 def reads_environment(
     cls: type[attrs.AttrsInstance],
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -67,6 +67,24 @@ def test_plain_demo_tells_the_whole_story(cli_process):
     assert re.search(r"17 steps in \d+\.\d s", done.out)
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("MCP_JSON_RESPONSE", "true"),
+        ("MCP_UNIX_SOCKET", "/nowhere/socket"),
+        ("MCP_HEAD_TIMEOUT", "wrong"),
+        ("MCP_DEBUG", "maybe"),
+    ],
+)
+def test_the_demo_is_not_told_what_the_servers_of_its_user_are(
+    variable, value, cli_process, monkeypatch
+):
+    monkeypatch.setenv(variable, value)
+    done = cli_process("demo", "--plain")
+    assert (done.status, done.err) == (0, "")
+    check_story(done.out.splitlines())
+
+
 def test_demo_as_json_is_one_document(cli):
     done = cli("demo", "--json")
     assert done.status == 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
+from trio_mcp._variables import forget_environment
 from trio_mcp.cli._clean import one_line
 from trio_mcp.cli._mistakes import INTERRUPTED, Failure
 from trio_mcp.cli._options import Json, Options, Plain, takes_options
@@ -117,6 +118,8 @@ def version(json: Json = False) -> Work:
 @app.command()
 def demo(json: Json = False, plain: Plain = False) -> Work:
     """Start a server, use everything it offers, and show each step with its time."""
+    # What it says is about the user's own servers. This is before anything that reads it loads.
+    forget_environment()
     return _later("_demo", "show_demo", json, plain)
 
 
