@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.request import getproxies, proxy_bypass
 
+import attrs
 import trio
 
 from trio_mcp.errors import ConnectionLost, InvalidResponse, OAuthFlowError
@@ -60,6 +61,7 @@ async def fetch(
     limit: int = MAX_DOCUMENT_SIZE,
     timeout: float = FETCH_TIMEOUT,  # noqa: ASYNC109 - of one request, and no other can set it
     allow_private: bool = False,
+    allow_http: bool = False,
     follow_redirects: bool = True,
     http_client: Any = None,
     what: str = "request",
@@ -77,6 +79,8 @@ async def fetch(
       limit: Of the answer, in bytes.
       timeout: Seconds for all of it.
       allow_private: Whether addresses of this machine and of private networks may be asked.
+      allow_http: Whether ``http://…`` is as good as ``https://…``: for what a server that is
+          reached so publishes itself.
       follow_redirects: Whether those of a GET are followed.
       http_client: An ``httpx.AsyncClient`` of the user, or what looks like one. It looks up
           names itself, so only addresses that are written in the URL are checked then.
@@ -90,60 +94,69 @@ async def fetch(
       The server may have acted on the request.
 
     """
+    order = _Order(
+        url,
+        method,
+        {"accept-encoding": "identity", **(headers or {})},
+        content,
+        limit,
+        allow_private,
+        allow_http,
+        http_client,
+        what,
+    )
     with trio.move_on_after(timeout):
         for _ in range(MAX_REDIRECTS):
-            answer = await _send(
-                url,
-                method,
-                {"accept-encoding": "identity", **(headers or {})},
-                content,
-                limit=limit,
-                allow_private=allow_private,
-                http_client=http_client,
-                what=what,
-            )
+            answer = await _send(order)
             location = answer.headers.get("location")
-            target = url_within(url, location) if location else None
+            target = url_within(order.url, location) if location else None
             is_redirect = method == "GET" and answer.status in _REDIRECTS
             if target is None or not is_redirect or not follow_redirects:
                 return answer
-            url = target
+            order = attrs.evolve(order, url=target)
         raise OAuthFlowError(f"{what}: {shown(url)} redirects without end")
     raise ConnectionLost(f"{what}: {shown(url)} did not answer within {timeout:g} s")
 
 
-async def _send(
-    url: str,
-    method: str,
-    headers: Mapping[str, str],
-    content: bytes | None,
-    *,
-    limit: int,
-    allow_private: bool,
-    http_client: Any,
-    what: str,
-) -> HttpAnswer:
-    check_https(what, url)
+@attrs.frozen
+class _Order:
+    """A request, and what may become of it; see `fetch`."""
+
+    url: str
+    method: str
+    headers: Mapping[str, str]
+    content: bytes | None
+    limit: int
+    allow_private: bool
+    allow_http: bool
+    http_client: Any
+    what: str
+
+
+async def _send(order: _Order) -> HttpAnswer:
+    url, what, http_client = order.url, order.what, order.http_client
     parts = split_url(url)
+    if not order.allow_http or parts is None:
+        check_https(what, url)
     assert parts is not None
     host, port = parts.host, parts.port or 443
     written = literal(host)
     if written is not None:
-        check_addresses(host, [written], what, allow_private=allow_private)
-    elif is_loopback(url) and not allow_private:
+        check_addresses(host, [written], what, allow_private=order.allow_private)
+    elif is_loopback(url) and not order.allow_private:
         raise AddressRefused(
             f"{what}: the host {host!r:.200} is this machine: allow_private_addresses=True "
             "permits that"
         )
     if http_client is not None:
-        return await _exchange(http_client, url, method, headers, content, None, limit, what)
+        return await _exchange(http_client, order, None)
     if _has_proxy(url, host):
         # It looks up names itself, and is the network's own guard.
         async with make_client(url) as client:
-            return await _exchange(client, url, method, headers, content, None, limit, what)
+            return await _exchange(client, order, None)
     addresses = await addresses_of(host, port, what)
-    check_addresses(host, addresses, what, allow_private=allow_private)
-    return await _try_each(addresses, url, method, headers, content, limit, what)
+    check_addresses(host, addresses, what, allow_private=order.allow_private)
+    return await _try_each(addresses, order)
 
 
 def _has_proxy(url: str, host: str) -> bool:
@@ -154,22 +167,14 @@ def _has_proxy(url: str, host: str) -> bool:
     return is_meant and not proxy_bypass(host)
 
 
-async def _try_each(
-    addresses: list[Address],
-    url: str,
-    method: str,
-    headers: Mapping[str, str],
-    content: bytes | None,
-    limit: int,
-    what: str,
-) -> HttpAnswer:
+async def _try_each(addresses: list[Address], order: _Order) -> HttpAnswer:
     lost: ConnectionLost | None = None
     for address in addresses[:MAX_ADDRESSES]:
         # Each its own client: in a pool, what was encrypted for one name would serve another
         # with the same address.
-        async with make_client(url, trust_env=False) as client:
+        async with make_client(order.url, trust_env=False) as client:
             try:
-                return await _exchange(client, url, method, headers, content, address, limit, what)
+                return await _exchange(client, order, address)
             except ConnectionLost as exc:
                 if not _is_not_reached(exc):
                     raise
@@ -186,26 +191,17 @@ def _is_not_reached(lost: ConnectionLost) -> bool:
     return bool(kinds & {"ConnectError", "ConnectTimeout"})
 
 
-async def _exchange(
-    client: Any,
-    url: str,
-    method: str,
-    headers: Mapping[str, str],
-    content: bytes | None,
-    address: Address | None,
-    limit: int,
-    what: str,
-) -> HttpAnswer:
-    async with _response(client, url, method, headers, content, address, what) as response:
+async def _exchange(client: Any, order: _Order, address: Address | None) -> HttpAnswer:
+    async with _response(client, order, address) as response:
+        who = f"{order.what}: {shown(order.url)}"
         encoding = response.headers.get("content-encoding") or "identity"
         if encoding.strip().lower() != "identity":
             raise OAuthFlowError(
-                f"{what}: {shown(url)} answers in the encoding {encoding!r:.80}, which was not "
-                "asked for"
+                f"{who} answers in the encoding {encoding!r:.80}, which was not asked for"
             )
-        body = Body(response, f"{what}: {shown(url)}")
+        body = Body(response, who)
         try:
-            data = await body.read(limit)
+            data = await body.read(order.limit)
         except InvalidResponse as exc:
             raise OAuthFlowError(exc.message) from None
         finally:
@@ -215,39 +211,37 @@ async def _exchange(
 
 @asynccontextmanager
 async def _response(
-    client: Any,
-    url: str,
-    method: str,
-    headers: Mapping[str, str],
-    content: bytes | None,
-    address: Address | None,
-    what: str,
+    client: Any, order: _Order, address: Address | None
 ) -> AsyncGenerator[Any, None]:
     limit = CONNECT_TIMEOUT
     extensions: dict[str, Any] = {
         SECRET_EXTENSION: True,
         "timeout": {"connect": limit, "write": limit, "read": None, "pool": limit},
     }
-    own = {*_OURS, *(name.lower() for name in headers)}
+    own = {*_OURS, *(name.lower() for name in order.headers)}
     try:
         request = client.build_request(
-            method, url, headers=dict(headers), content=content, extensions=extensions
+            order.method,
+            order.url,
+            headers=dict(order.headers),
+            content=order.content,
+            extensions=extensions,
         )
         for name in [name for name in request.headers if name.lower() not in own]:
             del request.headers[name]
         if address is not None:
             _direct(request, address)
-        request.stream = without_generator(request.stream, content or b"")
+        request.stream = without_generator(request.stream, order.content or b"")
         response = await client.send(request, stream=True, follow_redirects=False, auth=None)
     except Exception as exc:
-        if not is_http_error(exc, client):
+        if not is_http_error(exc):
             raise
-        raise lost_by(exc, f"{what}: {method} {shown(url)}") from exc
+        raise lost_by(exc, f"{order.what}: {order.method} {shown(order.url)}") from exc
     try:
         yield response
     finally:
         if not response.is_closed:
-            await Body(response, what).leave()  # noqa: ASYNC102 - it shields itself, bounded
+            await Body(response, order.what).leave()  # noqa: ASYNC102 - it shields itself, bounded
 
 
 def _direct(request: Any, address: Address) -> None:

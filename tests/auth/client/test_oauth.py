@@ -763,6 +763,31 @@ async def test_a_server_of_this_machine_names_an_authorization_server_there() ->
         assert await call(client) == "done"  # its own origin is no other place
 
 
+@pytest.mark.req("R-500")
+@pytest.mark.parametrize("is_secure", [True, False])
+async def test_what_a_server_without_tls_publishes_is_read_and_its_secrets_are_not_sent(
+    is_secure: bool,
+) -> None:
+    trio.socket.set_custom_hostname_resolver(Resolver({}))
+    town = Town("http://town.example")
+    town.issuer = "https://auth.example" if is_secure else town.base
+    town.metadata = {
+        "token_endpoint": f"{town.issuer}/token",
+        "registration_endpoint": f"{town.issuer}/register",
+    }
+    person = Person(town)
+    town.metadata["authorization_endpoint"] = f"{town.issuer}/authorize"
+    person.answer = lambda url: town.log_in(url.replace(town.issuer, town.base))
+    async with connected(town, OAuth(callback=person)) as client:
+        if is_secure:
+            assert await call(client) == "done"
+        else:
+            with pytest.raises(OAuthFlowError, match="https"):
+                await call(client)
+    assert len(town.asked("/.well-known/oauth-protected-resource/mcp")) == 1
+    assert len(town.asked("/token")) == is_secure
+
+
 async def test_the_application_may_judge_what_a_server_calls_itself() -> None:
     town = Town()
     judged: list[tuple[str, str | None]] = []
