@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from trio_mcp import Client, MCPServer
-from trio_mcp.errors import ConnectionLost, OAuthFlowError
+from trio_mcp.errors import ConnectionLost, MCPError, OAuthFlowError
 from trio_mcp.transports import (
     Authorizer,
     SignedRequest,
@@ -128,6 +128,27 @@ async def test_a_header_of_the_user_does_not_take_the_place_of_a_signature() -> 
             await client.call_tool("t")
     assert {each.headers["authorization"] for each in server.seen} == {"Badge 1"}
     assert {each.headers["x-team"] for each in server.seen} == {"blue"}
+
+
+async def test_a_refusal_says_what_it_says_without_an_authorizer() -> None:
+    class Forgetful(OlderScripted):
+        async def tools_call(self, seen: Seen) -> None:
+            if not self.is_current(seen):
+                await seen.raw(404)
+            elif seen.params["name"] == "unknown":
+                await seen.error(-32602, "no such tool", 400, {"tool": "unknown"})
+            else:
+                await seen.result({"content": [{"type": "text", "text": "done"}]})
+
+    server, badges = guarded(Forgetful, 1), Badges()
+    async with scripted(server) as url, client_of(url, badges) as client:
+        server.sessions += 1  # it has forgotten the session, and gives another one
+        result = await client.call_tool("t")
+        assert getattr(result.content[0], "text", None) == "done"
+        with pytest.raises(MCPError, match="no such tool") as caught:
+            await client.call_tool("unknown")
+    assert caught.value.data == {"tool": "unknown"}
+    assert 404 in badges.heard
 
 
 async def test_what_the_authorizer_raises_is_the_error_of_the_call() -> None:
