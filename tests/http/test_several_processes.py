@@ -24,6 +24,7 @@ from trio_mcp.transports.http import _redis_event_store as store_module
 from trio_mcp.transports.http._app import HttpApp
 from trio_mcp.transports.http._asgi import PRINCIPAL
 from trio_mcp.transports.http._event_store import InMemoryEventStore
+from trio_mcp.transports.http._keeping import MAX_AT_ONCE
 from trio_mcp.transports.http._options import HttpOptions
 
 from ._asgi import OlderClient, open_app
@@ -188,6 +189,7 @@ class Servers:
 
     def __init__(self, redis, options=None) -> None:
         self.go_on = trio.Event()
+        self.reports = [1, 2]
         self.redis = redis
         self.stores = [RedisEventStore(redis.url) for _ in range(2)]
         self.apps = [
@@ -201,9 +203,11 @@ class Servers:
         return mcp
 
     async def steps(self, ctx: Context) -> str:
-        await ctx.report_progress(1)
+        first, *others = self.reports
+        await ctx.report_progress(first)
         await self.go_on.wait()
-        await ctx.report_progress(2)
+        for each in others:
+            await ctx.report_progress(each)
         return "done"
 
     @asynccontextmanager
@@ -251,6 +255,49 @@ async def test_what_comes_later_is_sent_by_the_other(redis_server):
         await stream.wait_started()
         servers.go_on.set()
         assert kinds(await stream.messages()) == [2, "answer"]
+
+
+async def test_much_is_sent_by_the_other_in_parts(redis_server):
+    servers = Servers(redis_server)
+    servers.reports = list(range(1, 3 * MAX_AT_ONCE))
+    async with servers.call() as (here, there, last_id):
+        servers.go_on.set()
+        told = [*servers.reports[1:], "answer"]
+        assert kinds(await here.get(last_id).messages()) == told
+        assert kinds(await there.get(last_id).messages()) == told
+
+
+async def test_who_comes_back_to_the_other_again_ends_what_was_sent_before(redis_server):
+    servers = Servers(redis_server)
+    async with servers.call() as (_, there, last_id):
+        before = there.get(last_id)
+        await before.wait_started()
+        stream = there.get(last_id)
+        with trio.fail_after(SOON):
+            assert await before.messages() == []
+        servers.go_on.set()
+        assert kinds(await stream.messages()) == [2, "answer"]
+
+
+async def test_nor_does_the_other_carry_on_across_what_was_not_kept(redis_server):
+    servers = Servers(redis_server)
+    servers.reports = [1, 2, 3]
+    keep = servers.stores[0].store_event
+
+    async def fail_at_two(stream_id, message):
+        if (getattr(message, "params", None) or {}).get("progress") == 2:
+            raise OSError("not this one")
+        return await keep(stream_id, message)
+
+    servers.stores[0].store_event = fail_at_two
+    async with servers.call() as (here, there, last_id):
+        stream = there.get(last_id)
+        await stream.wait_started()
+        servers.go_on.set()
+        with trio.fail_after(SOON):
+            assert await stream.messages() == []
+        assert (await there.get(last_id).wait_complete()).status == 404
+        assert (await here.get(last_id).wait_complete()).status == 400
 
 
 @pytest.mark.req("R-563")
