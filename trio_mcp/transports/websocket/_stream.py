@@ -192,7 +192,7 @@ class GuardedStream(trio.abc.Stream):
     async def wait_send_all_might_not_block(self) -> None:
         await self._stream.wait_send_all_might_not_block()
 
-    async def _write(self, frames: list[bytes]) -> None:
+    async def _write(self, frames: list[bytes], *, is_last: bool = False) -> None:
         """Send frames, up to one that closes, if none has been sent. Holds the lock."""
         if self.close_sent:
             return
@@ -206,7 +206,8 @@ class GuardedStream(trio.abc.Stream):
         if self.unwritable or self._cut:
             return
         data = b"".join(frames)
-        if len(data) <= READ_SIZE and isinstance(self._stream, trio.SocketStream):
+        is_quick = len(data) <= READ_SIZE and isinstance(self._stream, trio.SocketStream)
+        if is_quick or is_last:
             await self._write_whole(data)
             return
         # Such a write waits in between, and a record of TLS even before its first byte.
@@ -245,8 +246,8 @@ class GuardedStream(trio.abc.Stream):
         """
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             self._corked = None
-            if not self.close_sent:
-                await self.send_all(close.dump(is_client=self.is_client))
+            async with self._writing:
+                await self._write([close.dump(is_client=self.is_client)], is_last=True)
             if self._cut:
                 return
             self.gate.admit(self._unread)
