@@ -22,6 +22,8 @@ from trio_mcp.auth import (
 from trio_mcp.auth.client import _loopback
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trio_mcp.auth import OpenCallback
 
 URL = "https://auth.example/authorize?state=s"
@@ -197,8 +199,17 @@ async def test_nobody_is_waited_for_for_ever(autojump_clock: Any) -> None:
             await waiting.ask(URL, "s")
 
 
+def no_browser_here(url: str) -> bool:
+    return False
+
+
+def broken_browser(url: str) -> bool:
+    raise OSError("there is no such program")
+
+
+@pytest.mark.parametrize("browser", [no_browser_here, broken_browser])
 async def test_where_there_is_no_browser_the_page_is_named(
-    monkeypatch: pytest.MonkeyPatch,
+    browser: Callable[[str], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Screen(io.StringIO):
         def write(self, text: str) -> int:
@@ -208,7 +219,7 @@ async def test_where_there_is_no_browser_the_page_is_named(
     is_shown, screen = trio.Event(), Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     async with (
-        LoopbackCallback(open_browser=lambda url: False).open([]) as waiting,
+        LoopbackCallback(open_browser=browser).open([]) as waiting,
         trio.open_nursery() as nursery,
     ):
         nursery.start_soon(waiting.ask, URL, "s")

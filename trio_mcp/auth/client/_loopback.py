@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import webbrowser
 from contextlib import asynccontextmanager
@@ -33,6 +34,8 @@ from ._callbacks import (
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
     from contextlib import AbstractAsyncContextManager
+
+logger: Final = logging.getLogger("trio_mcp.auth")
 
 CALLBACK_TIMEOUT: Final = 300.0
 """Seconds that a person has to log in."""
@@ -209,7 +212,13 @@ class _Waiting(OpenCallback):
 
     async def _show(self, url: str) -> None:
         # In a thread: a browser of the terminal returns when it is left.
-        is_open = await trio.to_thread.run_sync(self._open_browser, url, abandon_on_cancel=True)
+        is_open: object = False
+        try:
+            open_browser = self._open_browser
+            is_open = await trio.to_thread.run_sync(open_browser, url, abandon_on_cancel=True)
+        except Exception:
+            # Whoever logs in may still open it.
+            logger.exception("The browser could not be opened")
         if not is_open:
             sys.stderr.write(f"Open this page to log in:\n{url}\n")
 
