@@ -232,7 +232,7 @@ def test_who_says_where_to_listen_means_there(monkeypatch: pytest.MonkeyPatch) -
         ("MCP_JSON_RESPONSE", "maybe", "MCP_JSON_RESPONSE: expected true or false, got 'maybe'"),
         ("MCP_BINDS", "somewhere", "MCP_BINDS: expected 'host:port' or 'unix:/path', got 'some"),
         ("MCP_MAX_SESSIONS", "0", "MCP_MAX_SESSIONS: expected a whole number of at least 1, got"),
-        ("MCP_HTTP2", "true", "keyfile and http2 need TLS"),
+        ("MCP_HTTP2", "true", "MCP_HTTP2: it needs TLS: give MCP_CERTFILE, too"),
     ],
 )
 async def test_a_wrong_variable_keeps_a_server_from_starting(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TypeVar, final
 
 import attrs
@@ -31,7 +32,7 @@ from ._checks import (
 from .errors import WrongVariable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -212,6 +213,44 @@ def from_environment(options: Iterable[Option], given: Collection[str] = ()) -> 
         except ValueError as exc:
             raise WrongVariable(str(exc)) from None
     return found
+
+
+class NeedsAnother(ValueError):
+    """An option is of no use without another one.
+
+    Args:
+      option: The option.
+      why: With ``{}`` in the place of the other one.
+      other: That, with the value that it needs if it is a flag: ``stateless_http=True``.
+
+    """
+
+    def __init__(self, option: str, why: str, other: str) -> None:
+        super().__init__(f"{option}: {why.format(other)}")
+        self._words = option, why, other
+
+    def in_environment(self, given: Collection[str]) -> ValueError:
+        """Give the error by the names of variables, if the option was not given otherwise."""
+        option, why, other = self._words
+        if option in given:
+            return self
+        name, equals, value = other.partition("=")
+        needed = f"{PREFIX}{name.upper()}{equals}{value.lower()}"
+        return WrongVariable(f"{PREFIX}{option.upper()}: {why.format(needed)}")
+
+
+@contextmanager
+def naming_variables(given: Collection[str]) -> Generator[None]:
+    """Have an option that needs another one named as it was told.
+
+    Args:
+      given: Those that were told by other means than the environment.
+
+    """
+    try:
+        yield
+    except NeedsAnother as exc:
+        raise exc.in_environment(given) from None
 
 
 def forget_environment() -> None:

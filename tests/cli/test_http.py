@@ -299,7 +299,7 @@ def test_a_port_that_is_taken_is_one_line(cli: Any, shop_url: str, shop: Path) -
         (["-t", "websocket", "--path", "a#b"], "--path: expected the path of a URL"),
         (["-t", "sse", "--message-path", "a?b"], "--message-path: expected the path of a URL"),
         (["-t", "sse", "--root-path", "api"], "--root-path: expected nothing, or a path with a"),
-        (["-t", "sse", "--http2"], "--keyfile and --http2 need TLS: give a --certfile, too"),
+        (["-t", "sse", "--http2"], "--http2: it needs TLS: give --certfile, too"),
         (["-t", "sse", "--certfile", "gone.pem"], "gone.pem, cannot be read: No such file"),
         (["-t", "sse", "--bogus"], "No such option: --bogus"),
     ],
@@ -368,7 +368,8 @@ def test_a_server_that_anybody_may_call_is_warned_of_once(
     running = start("run", shop, "-t", transport, "--host", "0.0.0.0", "--port", 0)
     assert running.process.stderr is not None
     warning = running.process.stderr.readline()
-    assert warning.startswith("WARNING trio_mcp.http: 0.0.0.0 can be reached from elsewhere")
+    log = "trio_mcp.websocket" if transport == "websocket" else "trio_mcp.http"
+    assert warning.startswith(f"WARNING {log}: 0.0.0.0 can be reached from elsewhere")
     assert "shop: serving at " in running.process.stderr.readline()
     running.interrupt()
     assert running.end().err == "interrupted\n"

@@ -57,6 +57,18 @@ def test_what_needs_one_process_is_refused(
     assert done.err.count("\n") == 1
 
 
+def test_a_variable_that_needs_another_one_is_named(
+    cli: Any, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_WORKERS", "2")
+    done = cli("run", shop, *HTTP)
+    assert done.status == 2
+    assert done.err == (
+        "trio-mcp: MCP_WORKERS: 2 processes need MCP_STATELESS_HTTP=true, since the sessions of "
+        "older clients live in one process each\n"
+    )
+
+
 def test_an_address_that_is_taken_is_one_line(cli: Any, shop: Path, tmp_path: Path) -> None:
     path = tmp_path / "none" / "socket"
     words = ["-t", "streamable-http", "--unix-socket", path, "--stateless-http", "--workers", "2"]

@@ -285,8 +285,8 @@ async def test_an_endpoint_is_found_below_a_root_path_and_a_mount(path):
             ({"root_path": path}, "root_path: expected nothing, or a path with a slash first")
             for path in ("api", "//api", "/a b", "/api?x", "/api#x", "/%2F", "/caf\u00e9", " ")
         ),
-        ({"http2": True}, "need TLS"),
-        ({"keyfile": "key.pem"}, "need TLS"),
+        ({"http2": True}, "needs TLS: give certfile, too"),
+        ({"keyfile": "key.pem"}, "needs TLS: give certfile, too"),
         ({"max_connections": 0}, "max_connections"),
         ({"host": ""}, "host: expected a host, such as 0.0.0.0 or "),
         ({"binds": ["127.0.0.1:0", ":0"]}, "binds: expected a host, .* got ':0'"),

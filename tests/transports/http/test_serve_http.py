@@ -434,7 +434,7 @@ async def lost(client: Any) -> None:
         ({"max_sessions": 0}, ValueError, "max_sessions: expected a whole number of at least 1"),
         ({"session_idle_timeout": 0}, ValueError, "session_idle_timeout: expected a number above"),
         ({"host": ""}, ValueError, "host: expected a host, such as"),
-        ({"http2": True}, ValueError, "need TLS"),
+        ({"http2": True}, ValueError, "http2: it needs TLS: give certfile, too"),
         ({"certfile": 5}, TypeError, "certfile: expected a path, got int"),
         ({"streamable_http_path": 5}, TypeError, "streamable_http_path: expected str, got int"),
         ({"body_timeout": "1"}, TypeError, "body_timeout: expected a number above 0, got str"),

@@ -571,7 +571,9 @@ def test_the_variable_alone_does_not_concern_other_transports(monkeypatch):
     assert take_workers("sse", {}) == 1
     assert take_workers("streamable-http", {"workers": 1}) == 1
     assert take_workers("streamable-http", {"stateless_http": True}) == 4
-    with pytest.raises(ValueError, match="4 processes need stateless_http"):
+    with pytest.raises(
+        ValueError, match=r"^MCP_WORKERS: 4 processes need MCP_STATELESS_HTTP=true, since"
+    ):
         take_workers("streamable-http", {})
 
 
@@ -580,6 +582,9 @@ def test_a_system_without_fork_has_one_process(monkeypatch):
     assert take_workers("streamable-http", {"workers": 1}) == 1
     with pytest.raises(ValueError, match="workers: expected 1 on this system"):
         take_workers("streamable-http", {"workers": 2, "stateless_http": True})
+    monkeypatch.setenv("MCP_WORKERS", "2")
+    with pytest.raises(ValueError, match="MCP_WORKERS: expected 1 on this system"):
+        take_workers("streamable-http", {"stateless_http": True})
 
 
 async def test_workers_are_run_by_the_main_thread():

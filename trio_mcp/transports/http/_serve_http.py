@@ -8,6 +8,7 @@ import attrs
 import trio
 
 from trio_mcp._checks import check_word, wrong_kind
+from trio_mcp._variables import naming_variables
 from trio_mcp.transports._settling import SECURITY, settle_security, warn_if_open
 
 from ._making import LISTENING, SSE, STREAMABLE_HTTP, settle
@@ -124,7 +125,8 @@ def read_options(
     """
     names = _OF_ENDPOINTS[transport]
     settled = settle(f"The transport {transport!r}", {*names, *LISTENING}, given)
-    listen = ServeOptions(**{name: settled[name] for name in LISTENING if name in settled})
+    with naming_variables(given):
+        listen = ServeOptions(**{name: settled[name] for name in LISTENING if name in settled})
     of_endpoint = {name: settled[name] for name in names if name in settled}
     for cls in (HttpOptions, HttpPaths):
         fields = [each.name for each in attrs.fields(cls)]

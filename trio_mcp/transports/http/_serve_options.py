@@ -16,6 +16,7 @@ from trio_mcp._variables import (
     TEXT,
     TEXTS,
     Kind,
+    NeedsAnother,
     number,
     or_none,
     settable,
@@ -146,7 +147,8 @@ class ServeOptions:
 
     def __attrs_post_init__(self) -> None:
         if self.certfile is None and (self.keyfile is not None or self.http2):
-            raise ValueError("keyfile and http2 need TLS: give a certfile, too")
+            option = "http2" if self.keyfile is None else "keyfile"
+            raise NeedsAnother(option, "it needs TLS: give {}, too", "certfile")
 
     @property
     def addresses(self) -> Sequence[str]:

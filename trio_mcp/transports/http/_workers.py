@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, final
 import trio
 
 from trio_mcp._rpc._interrupt import BUSY_TIMEOUT, run_until_signal
-from trio_mcp._variables import from_environment, options_of
+from trio_mcp._variables import (
+    NeedsAnother,
+    from_environment,
+    naming_variables,
+    options_of,
+)
 from trio_mcp.transports._foreground import NotThere, announce, say
 from trio_mcp.transports._lifespan import SHUTDOWN_TIMEOUT
 from trio_mcp.transports._settling import SECURITY, settle_security, warned_if_open
@@ -56,19 +61,22 @@ def take_workers(transport: str, options: dict[str, Any]) -> int:
         if "workers" in options:
             raise TypeError(f"The transport {transport!r} has no option 'workers'")
         return 1
-    told = {"workers": options.pop("workers")} if "workers" in options else {}
-    told = told or from_environment(options_of(WorkerOptions).values())
+    told_here = {"workers": options.pop("workers")} if "workers" in options else {}
+    told = told_here or from_environment(options_of(WorkerOptions).values())
     number = WorkerOptions(**told).workers
     if number == 1:
         return 1
     if not hasattr(os, "fork"):
-        raise ValueError(f"workers: expected 1 on this system, which has no fork, got {number}")
+        name = "workers" if told_here else "MCP_WORKERS"
+        raise ValueError(f"{name}: expected 1 on this system, which has no fork, got {number}")
     _, of_endpoint = read_options(_TRANSPORT, options)
     if not of_endpoint.get("stateless_http", False):
-        raise ValueError(
-            f"workers: {number} processes need stateless_http=True, since the sessions of older "
-            "clients live in one process each"
+        why = (
+            f"{number} processes need {{}}, since the sessions of older clients live in one "
+            "process each"
         )
+        with naming_variables(told_here):
+            raise NeedsAnother("workers", why, "stateless_http=True")
     return number
 
 

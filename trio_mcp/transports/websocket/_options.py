@@ -8,6 +8,7 @@ import attrs
 
 from trio_mcp._checks import check_kind
 from trio_mcp._variables import (
+    naming_variables,
     number,
     options_of,
     or_none,
@@ -88,6 +89,9 @@ def read_options(given: Mapping[str, Any]) -> tuple[ServeOptions, WebSocketOptio
     settled = settle_options(
         "The transport 'websocket'", (*LISTENING, *_OWN, SECURITY), _OPTIONS, given
     )
-    listening = ServeOptions(**{name: settled.pop(name) for name in LISTENING if name in settled})
+    with naming_variables(given):
+        listening = ServeOptions(
+            **{name: settled.pop(name) for name in LISTENING if name in settled}
+        )
     settle_security(settled, listening.most_open_host)
     return listening, WebSocketOptions(**settled)
