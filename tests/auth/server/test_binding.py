@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 import trio
@@ -13,6 +14,7 @@ from tests.http._asgi import AsgiClient, open_app
 from trio_mcp import Context, MCPServer
 from trio_mcp.auth import AccessToken, Principal, principal_components
 from trio_mcp.auth.server._principal import principal_of
+from trio_mcp.transports.http import _guard
 from trio_mcp.types import (
     ElicitRequest,
     ElicitRequestFormParams,
@@ -180,6 +182,35 @@ async def test_subscription_ends_in_good_order_with_its_token():
                 assert last["result"]["resultType"] == "complete"
             assert limit.cancelled_caught != ends
             answer.leave()
+
+
+@pytest.mark.req("R-174")
+async def test_stream_of_http_with_sse_ends_with_the_newest_token_that_was_posted(monkeypatch):
+    now = int(time.time())
+    begun = trio.current_time()
+    clock = SimpleNamespace(time=lambda: now + trio.current_time() - begun)
+    monkeypatch.setattr(_guard, "time", clock)
+    known = {"first": token(expires_at=now + 600), "next": token(expires_at=now + 3600)}
+    async with open_app(make_server(Verifier(known)).sse_app()) as client:
+        given = {"accept": "text/event-stream", **bearer("first")}
+        stream = client.start("GET", given, path="/sse")
+        path, _, query = (await stream.next_event()).data.decode().partition("?")
+        client.scope["query_string"] = query.encode()
+
+        async def ping(name: str) -> int:
+            message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+            headers = {"content-type": "application/json", **bearer(name)}
+            answer = client.start("POST", headers, json.dumps(message).encode(), path=path)
+            return (await answer.wait_complete()).status
+
+        await trio.sleep(500)
+        assert await ping("next") == 202
+        await trio.sleep(500)
+        assert not stream.complete
+        assert await ping("next") == 202
+        await trio.sleep(2_700)
+        assert stream.complete
+        assert await ping("next") == 404
 
 
 @pytest.mark.req("R-174")

@@ -25,7 +25,7 @@ from trio_mcp._rpc._peer import open_peer
 from . import _cors as cors
 from ._answering import ActiveRequests, answer_request, cut_off, not_running
 from ._asgi import HttpRequest, HttpResponse, read_body
-from ._guard import Protection, admit, check_scopes, protection_of
+from ._guard import Protection, admit, check_scopes, protection_of, seconds_left
 from ._outgoing import Outgoing
 from ._refusal import Refusal
 from ._rules import EVENT_STREAM, check_accept, check_media_type, check_method, refuse_malformed
@@ -76,6 +76,11 @@ class SseChannel(Channel):
         self._arrived.append(frame)
         self._changed.unpark_all()
         return True
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing is taken any more."""
+        return self._ended
 
     def end(self) -> None:
         """The client posts no more."""
@@ -270,9 +275,18 @@ class SseSessionManager:
             limit = trio.current_time() + STOP_SECONDS
             waiting.deadline = min(waiting.deadline, limit)
 
+        async def expire() -> None:
+            # Whoever posts brings a newer token along.
+            while (left := seconds_left(channel.caller.principal)) > 0:  # noqa: ASYNC110 - by time
+                await trio.sleep(left)
+            channel.end()
+            waiting.deadline = min(waiting.deadline, trio.current_time() + STOP_SECONDS)
+
         async with open_background_nursery() as nursery:
             request.watch(nursery, on_gone)
             nursery.start_soon(write, name="HTTP stream")
+            if seconds_left(request.principal) < math.inf:
+                nursery.start_soon(expire, name="HTTP expiry")
             # A client that still listens is answered, however long whoever stops the run waits.
             async with open_peer(channel, serving, drain_seconds=math.inf) as peer:
                 with waiting:
@@ -291,7 +305,7 @@ class SseSessionManager:
         if len(named) != 1:
             return Refusal.of(400, "session_id is missing: the stream says where to post")
         channel = run.channels.get(named[0])
-        if channel is None or not _is_of(channel, request):
+        if channel is None or channel.is_ended or not _is_of(channel, request):
             return Refusal.of(404, "There is no such session (any more): open a new stream")
         limit = self.options.max_request_body_size
         body = await read_body(request, limit, self.options.body_timeout)
