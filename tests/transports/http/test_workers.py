@@ -540,6 +540,21 @@ async def test_one_worker_is_no_worker(tmp_path):
         assert await pids_at(url, 1) == {program.process.pid}
 
 
+@pytest.mark.parametrize(
+    ("code", "status", "says"),
+    [("5", 5, ""), ("0", 0, ""), ("", 0, ""), ("'no database'", 1, "no database\n")],
+)
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_lifespan_that_exits_does_so_with_its_status(
+    tmp_path, workers, code, status, says
+):
+    more = f"OPTIONS['workers'] = {workers}"
+    with running(tmp_path, begin=f"sys.exit({code})", more=more) as program:
+        ended, said = await program.wait_ended()
+    assert ended == status
+    assert re.sub(r"\d+ over\n", "", said) == says
+
+
 # What is refused
 
 

@@ -273,6 +273,8 @@ class Supervisor:
             self._close()
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
             status = self._work(WorkerEnd(theirs, self._stop_seconds))
+        except SystemExit as exc:
+            status = _status_of(exc)
         except BaseException:  # noqa: ASYNC103, BLE001 - told here, since nobody is above
             traceback.print_exc()
         finally:
@@ -315,7 +317,7 @@ class Supervisor:
             if self._orders:
                 continue
             if not self._has_served:
-                status = abs(os.waitstatus_to_exitcode(how)) or 1
+                status = abs(os.waitstatus_to_exitcode(how))
                 self._orders = 2  # nothing is started after this
                 continue
             self._replace(worker, how)
@@ -359,6 +361,16 @@ def _describe(how: int) -> str:
     with suppress(ValueError):
         return f"was ended by {signal.Signals(-status).name}"
     return f"was ended by signal {-status}"
+
+
+def _status_of(exc: SystemExit) -> int:
+    """Give the status that Python would end with, and say what it would say."""
+    if exc.code is None or isinstance(exc.code, int):
+        return (exc.code or 0) & 0xFF
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            print(exc.code, file=sys.stderr)  # noqa: T201
+    return 1
 
 
 def _flush() -> None:
