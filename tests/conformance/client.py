@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -33,6 +33,18 @@ from trio_mcp.auth import (
     WorkloadIdentityOAuthProvider,
     static_assertion_provider,
 )
+from trio_mcp.types import (
+    LATEST_MODERN_VERSION,
+    CreateMessageResult,
+    ElicitResult,
+    ListRootsResult,
+    TextContent,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from trio_mcp.types import CreateMessageRequestParams, ElicitRequestParams
 
 SCENARIO = os.environ["MCP_CONFORMANCE_SCENARIO"]
 REVISION = os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"]
@@ -146,10 +158,118 @@ async def provider_for(url: str) -> OAuthClientProvider:
             return await with_a_person(url)
 
 
+# What the scenarios want done, once the client is there.
+
+
+async def list_and_call(client: Client) -> None:
+    await client.list_tools()
+    await client.call_tool("test-tool", {})
+
+
+async def list_tools(client: Client) -> None:
+    await client.list_tools()
+
+
+async def add_numbers(client: Client) -> None:
+    await client.list_tools()
+    await client.call_tool("add_numbers", {"a": 5, "b": 3})
+
+
+async def ask_for_defaults(client: Client) -> None:
+    await client.call_tool("test_client_elicitation_defaults", {})
+
+
+async def come_back(client: Client) -> None:
+    await client.call_tool("test_reconnection", {})
+
+
+async def discover_and_list(client: Client) -> None:
+    await client.session.discover()
+    await client.list_tools()
+
+
+async def use_everything(client: Client) -> None:
+    for tool in (await client.list_tools()).tools:
+        await client.call_tool(tool.name, {})
+    for resource in (await client.list_resources()).resources:
+        await client.read_resource(resource.uri)
+    await client.list_prompts()
+    await client.get_prompt("test_prompt", {})
+
+
+async def call_as_told(client: Client) -> None:
+    await client.list_tools()
+    for call in CONTEXT["toolCalls"]:
+        await client.call_tool(call["name"], call["arguments"])
+
+
+async def call_what_is_offered(client: Client) -> None:
+    examples = {"string": "text", "integer": 1, "number": 1.5, "boolean": True}
+    for tool in (await client.list_tools()).tools:
+        properties = tool.input_schema.get("properties", {})
+        arguments = {name: examples.get(each.get("type")) for name, each in properties.items()}
+        await client.call_tool(tool.name, arguments)
+
+
+async def answer_rounds(client: Client) -> None:
+    for name in ("echo_state", "no_state", "unrelated", "no_result_type"):
+        await client.call_tool(f"test_mrtr_{name}", {})
+
+
+async def send_schema_back(client: Client) -> None:
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    schema = tools["json_schema_2020_12_tool"].input_schema
+    await client.call_tool("json_schema_echo", {"schema": schema})
+
+
+ACTIONS: dict[str, Callable[[Client], Awaitable[None]]] = {
+    "initialize": list_tools,
+    "tools_call": add_numbers,
+    "elicitation-sep1034-client-defaults": ask_for_defaults,
+    "sse-retry": come_back,
+    "request-metadata": discover_and_list,
+    "http-standard-headers": use_everything,
+    "http-custom-headers": call_as_told,
+    "http-invalid-tool-headers": call_what_is_offered,
+    "sep-2322-client-request-state": answer_rounds,
+    "json-schema-ref-no-deref": list_tools,
+    "json-schema-2020-12-preservation": send_schema_back,
+}
+
+
+# What the server may ask.
+
+
+async def fill_in(context: Any, params: ElicitRequestParams) -> ElicitResult:
+    """Accept a form: as it is where it has defaults, which are filled in, and else as wanted."""
+    asked = getattr(params, "requested_schema", {}).get("properties", {})
+    wanted = {name: True for name, each in asked.items() if each.get("type") == "boolean"}
+    has_defaults = any("default" in each for each in asked.values())
+    return ElicitResult(action="accept", content={} if has_defaults else wanted)
+
+
+async def speak(context: Any, params: CreateMessageRequestParams) -> CreateMessageResult:
+    return CreateMessageResult(
+        role="assistant", model="none", content=TextContent(text="Nothing to say.")
+    )
+
+
+async def list_roots(context: Any) -> ListRootsResult:
+    return ListRootsResult(roots=[])
+
+
 async def main(url: str) -> None:
-    async with Client(url, auth=await provider_for(url), mode=REVISION) as client:
-        await client.list_tools()
-        await client.call_tool("test-tool", {})
+    client = Client(
+        url,
+        auth=await provider_for(url) if SCENARIO.startswith("auth/") else None,
+        # A modern server is found by asking; an older revision has to be named.
+        mode="auto" if REVISION == LATEST_MODERN_VERSION else REVISION,
+        elicitation_callback=fill_in,
+        sampling_callback=speak,
+        list_roots_callback=list_roots,
+    )
+    async with client:
+        await ACTIONS.get(SCENARIO, list_and_call)(client)
 
 
 if __name__ == "__main__":

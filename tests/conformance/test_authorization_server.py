@@ -25,7 +25,7 @@ from trio_mcp.auth import (
 )
 from trio_mcp.transports import serve_http
 
-from ._suite import Outcome, read_checks, suite_command
+from ._suite import read_outcome, suite_command
 
 CLIENT_ID = "suite"
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
@@ -81,7 +81,7 @@ async def open_what_is_printed(process: trio.Process) -> bytes:
 @pytest.mark.limit(60)
 @pytest.mark.parametrize("revision", REVISIONS)
 @pytest.mark.req("R-415", "R-419", "R-506")
-async def test_scenarios(revision, tmp_path):
+async def test_scenarios(revision, tmp_path, record_property):
     port = free_port()
     # The second scenario goes by what the first has found, so they are run together.
     command = suite_command(
@@ -103,8 +103,10 @@ async def test_scenarios(revision, tmp_path):
             )
             output = await open_what_is_printed(process)
     assert process.returncode is not None
-    outcome = Outcome(process.returncode, read_checks(tmp_path), output.decode())
-    outcome.require()
-    found = {each["id"]: each["status"] for each in outcome.checks}
-    assert found["authorization-server-metadata"] == "SUCCESS"
-    assert found["authorization-code-grant"] == "SUCCESS"
+    outcome = read_outcome(process.returncode, tmp_path, output.decode())
+    outcome.require(f"authorization --spec-version {revision}", record_property)
+    assert list(outcome.scenarios) == [
+        "authorization-code-grant",
+        "authorization-server-metadata-endpoint",
+    ]
+    assert process.returncode == 0, outcome.output

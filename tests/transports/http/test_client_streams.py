@@ -52,6 +52,38 @@ async def test_notifications_come_on_the_stream_of_the_session():
     assert isinstance(heard[0], ToolListChangedNotification)
 
 
+async def test_stream_of_the_session_is_open_before_anything_is_asked():
+    class Listened(OlderScripted):
+        async def GET(self, seen: Seen) -> None:  # noqa: N802
+            # What would be sent before this is lost: not every server keeps it.
+            await trio.testing.wait_all_tasks_blocked()
+            self.is_open = True
+            await seen.events()
+            await seen.gone.wait()
+
+        async def tools_call(self, seen: Seen) -> None:
+            self.was_open = self.is_open
+            await seen.result(DONE)
+
+    server = Listened()
+    async with scripted(server) as url, Client(url, mode="legacy") as client:
+        await client.session.call_tool("any", {})
+    assert server.was_open
+
+
+async def test_server_that_does_not_open_the_stream_is_asked_all_the_same():
+    class Silent(OlderScripted):
+        async def GET(self, seen: Seen) -> None:  # noqa: N802
+            await seen.gone.wait()
+
+        async def tools_call(self, seen: Seen) -> None:
+            await seen.result(DONE)
+
+    async with scripted(Silent()) as url, Client(url, mode="legacy") as client:
+        result = await client.session.call_tool("any", {})
+        assert not result.is_error
+
+
 async def test_stream_of_the_session_is_opened_again_where_it_was():
     class Pushing(OlderScripted):
         async def GET(self, seen: Seen) -> None:  # noqa: N802

@@ -256,7 +256,7 @@ class HttpLink(Link):
             await self._session.renew(used)
             await self.post(notification)
         if method == "notifications/initialized":
-            self._session.listen(self._connection.revision)
+            await self._session.listen(self._connection.revision)
 
     async def post(self, message: JSONRPCMessage) -> None:
         """Send a message that is not answered.
@@ -300,7 +300,7 @@ class HttpLink(Link):
             )
         self._session.take_id(session_id)
         await self.post(JSONRPCNotification(method="notifications/initialized", params=None))
-        self._session.listen(revision)
+        await self._session.listen(revision)
         await say_again(self._serving.standing_requests(self._connection), self._ask_anew)
 
     async def _ask_anew(self, method: str, params: JsonObject) -> None:

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from ._client_inbound import Inbound
     from ._endpoint import Endpoint
 
+OPEN_SECONDS: Final = 0.25
+"""How long a server may take to open the stream on which it speaks unasked, before it is asked
+something itself: once for each session. Some send nothing before they have something to say."""
+
 _ID: Final = re.compile(r"[!-~]+")  # sessions: visible ASCII
 
 
@@ -121,29 +125,43 @@ class HttpSession:
 
     # The stream on which the server speaks unasked
 
-    def listen(self, revision: Revision | None) -> None:
-        """Begin to listen; a server that has no such stream says so, and that is all."""
+    async def listen(self, revision: Revision | None) -> None:
+        """Begin to listen; a server that has no such stream says so, and that is all.
+
+        Returns when the stream is open, or a moment later where it is not: what a server without
+        an event store has to ask before that is lost.
+        """
+        await trio.lowlevel.checkpoint()
         if self.nursery is None or revision is None:
             return
         self._listening = trio.CancelScope()
-        self.nursery.start_soon(self._listen, self._listening, revision, name="MCP GET stream")
+        opened = trio.Event()
+        self.nursery.start_soon(
+            self._listen, self._listening, revision, opened, name="MCP GET stream"
+        )
+        with trio.move_on_after(OPEN_SECONDS):
+            await opened.wait()
 
     def stop_listening(self) -> None:
         """Close that stream."""
         self._listening.cancel(reason="the session is over")
 
-    async def _listen(self, scope: trio.CancelScope, revision: Revision) -> None:
+    async def _listen(
+        self, scope: trio.CancelScope, revision: Revision, opened: trio.Event
+    ) -> None:
         session_id = self.id
         is_lost = False
         try:
             with scope:
-                is_lost = await self._keep_listening(revision)
+                is_lost = await self._keep_listening(revision, opened)
             if is_lost and session_id is not None:
                 await self._replace(session_id)
         except Exception:  # noqa: BLE001 - such as of an `httpx.Auth`; it ends nothing else
             logger.exception("%s is not listened to any more", self._shown)
+        finally:
+            opened.set()
 
-    async def _keep_listening(self, revision: Revision) -> bool:
+    async def _keep_listening(self, revision: Revision, opened: trio.Event) -> bool:
         """Listen for as long as the server lets us; returns whether it has lost the session."""
         position = Position()
         patience = Patience(position)
@@ -163,8 +181,10 @@ class HttpSession:
                         self._warn("%s is not listened to any more: %s", self._shown, exc)
                     return False
                 patience.failed()
+                opened.set()
             else:
                 was_open = True
+                opened.set()
                 await self._hear(body, position, patience)
             if patience.failures == MAX_FAILURES:
                 self._warn("%s does not keep its stream of messages open", self._shown)
