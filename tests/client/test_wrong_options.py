@@ -182,6 +182,8 @@ def test_what_is_no_extension_is_refused_when_the_client_is_made(extension, mess
         (CacheConfig, {"store": {}}, "store: expected ResponseCacheStore, got dict"),
         (CacheConfig, {"partition": 5}, "partition: expected str, got int"),
         (CacheConfig, {"target_id": 5}, "target_id: expected str, got int"),
+        (CacheConfig, {"partition": "\udcff"}, "partition: the text holds a lone surrogate"),
+        (CacheConfig, {"target_id": "\udcff"}, "target_id: the text holds a lone surrogate"),
         (CacheConfig, {"default_ttl_ms": "5"}, "default_ttl_ms: expected a number of at least 0"),
         (CacheConfig, {"default_ttl_ms": -1}, "default_ttl_ms: expected a number of at least 0"),
         (CacheConfig, {"clock": 5}, "clock: expected a function, got int"),
@@ -196,7 +198,7 @@ def test_what_is_no_extension_is_refused_when_the_client_is_made(extension, mess
         (RestartPolicy, {"max_delay": "5"}, "max_delay: expected a number of at least 0, got str"),
         (advertise, {"identifier": "a.b/c", "settings": 5}, "settings: expected a dict, got int"),
         (SseServerParameters, {"url": 5}, "url: expected str, got int"),
-        (SseServerParameters, {"url": "x", "timeout": NAN}, "timeout: expected a number of at "),
+        (SseServerParameters, {"url": "x", "timeout": NAN}, "timeout: expected a number above 0"),
         (
             StreamableHttpParameters,
             {"url": "x", "headers": 5},

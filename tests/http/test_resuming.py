@@ -552,6 +552,30 @@ async def test_a_store_that_fails_now_and_then_fills_no_log(caplog):
     assert caplog.text.count("keeps what is sent again") == 1
 
 
+class MisnamingStore(InMemoryEventStore):
+    """One that calls its events something that no stream can say."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+
+    async def store_event(self, stream_id, message):
+        await super().store_event(stream_id, message)
+        return self.name
+
+
+@pytest.mark.parametrize("name", ["a\nretry: 0", "\udcff", "\0", 5, b"x"])
+async def test_ids_of_a_store_that_no_stream_can_say_cost_no_more_than_the_ids(caplog, name):
+    async with open_session(make_app(MisnamingStore(name))) as older:
+        stream = older.call("steps", {"count": 2}, TOKEN)
+        messages = await stream.messages()
+        assert numbers(messages) == [1, 2, "answer"]
+        assert b"id:" not in stream.body
+    [told] = [each for each in caplog.records if "An event store failed" in each.getMessage()]
+    assert told.exc_info is not None
+    assert str(told.exc_info[1]).startswith("the id of an event: expected ")
+
+
 async def test_a_store_is_open_while_its_server_runs():
     class Opened(InMemoryEventStore):
         is_open = False

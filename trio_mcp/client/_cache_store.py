@@ -17,6 +17,7 @@ from trio_mcp._checks import (
     check_text,
     check_whole,
 )
+from trio_mcp._codec import checked_copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,9 +113,12 @@ class CacheConfig:
     def __attrs_post_init__(self) -> None:
         if self.store is not None:
             check_kind("store", self.store, ResponseCacheStore)
+        # They are parts of keys, which are JSON.
         check_text("partition", self.partition)
+        checked_copy(self.partition, "partition")
         if self.target_id is not None:
             check_text("target_id", self.target_id)
+            checked_copy(self.target_id, "target_id")
         check_number("default_ttl_ms", self.default_ttl_ms, least=0)
         check_callable("clock", self.clock)
         check_flag("share_public", self.share_public)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
 
+from trio_mcp._checks import check_text, wrong_value
 from trio_mcp._codec import dump_message
 from trio_mcp.types import JSONRPCError, JSONRPCNotification, JSONRPCResponse
 
@@ -31,8 +33,25 @@ MAX_AT_ONCE: Final = 64
 MAX_BYTES_AT_ONCE: Final = 1024 * 1024
 """The same in bytes; one event may be larger."""
 
+_UNSPEAKABLE: Final = re.compile(r"[\0\r\n\ud800-\udfff]")
+
 GAP: Final = JSONRPCNotification(method="trio_mcp/lost")
 """Is kept where something was sent without being kept, before anything that comes after it."""
+
+
+def _check_event_id(event_id: object) -> None:
+    """Check what a store, which may be anybody's, calls an event: a line of a stream says it.
+
+    Raises:
+      TypeError, ValueError: if no line can.
+
+    """
+    if event_id is None:
+        return
+    check_text("the id of an event", event_id)
+    if _UNSPEAKABLE.search(str(event_id)):
+        expected = "a text without line ends, null characters and lone surrogates"
+        raise wrong_value("the id of an event", expected, event_id)
 
 
 @attrs.define(eq=False)
@@ -88,6 +107,7 @@ class StreamOptions:
         try:
             with trio.move_on_after(STORE_SECONDS):
                 event_id = await self.store.store_event(stream_id, message)
+                _check_event_id(event_id)
                 self.outage.is_over("keep")
                 return event_id
             self.patience.lose()
@@ -133,6 +153,7 @@ class Missed:
         return len(self.events) >= MAX_AT_ONCE or self._size >= MAX_BYTES_AT_ONCE
 
     def add(self, event: EventMessage) -> None:
+        _check_event_id(event.event_id)
         data = dump_message(event.message)
         self._size += len(data)
         self.events.append((data, event.event_id))
