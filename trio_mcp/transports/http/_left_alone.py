@@ -48,26 +48,26 @@ class LeftAlone:
         while self._scopes:
             await self._idle.park()
 
-    async def finish(self, session: Session) -> None:
-        """Wait until all is done that came in a session, not for ever, and end it."""
+    def finish(self, session: Session, nursery: trio.Nursery) -> None:
+        """Have a task wait until all is done that came in a session, not for ever, and end it."""
+        # Here, and not in the task: a stop that comes before that has begun waits for it, too.
+        scope = trio.CancelScope(deadline=trio.current_time() + GRACE_SECONDS)
+        self._scopes[scope] = None
+        if len(self._scopes) > MAX_LEFT:
+            self._cancel_first()
+        nursery.start_soon(self._finish, session, scope, name="HTTP left alone")
+
+    async def _finish(self, session: Session, scope: trio.CancelScope) -> None:
         reason = "its client has gone, and could not fetch an answer"
         try:
-            with trio.move_on_after(GRACE_SECONDS) as scope:
-                await self._wait_done(session, scope)
+            with scope:
+                await session.wait_done()
             if scope.cancelled_caught:
                 logger.info("A handler is given up: its client has gone, and has no session")
             else:
                 reason = "all that it asked for is done"
         finally:
-            session.end(reason)
-
-    async def _wait_done(self, session: Session, scope: trio.CancelScope) -> None:
-        self._scopes[scope] = None
-        try:
-            if len(self._scopes) > MAX_LEFT:
-                self._cancel_first()
-            await session.wait_done()
-        finally:
             self._scopes.pop(scope, None)
+            session.end(reason)
             if not self._scopes:
                 self._idle.unpark_all()

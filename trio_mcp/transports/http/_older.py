@@ -288,7 +288,7 @@ class OlderEra:
             if not goes_on:
                 session.end("the request was answered")
         if goes_on:
-            self._nursery.start_soon(self._left.finish, session, name="HTTP left alone")
+            self._left.finish(session, self._nursery)
         return refusal
 
     async def wait_done(self) -> None:
