@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import trio
 import trio.testing
@@ -162,3 +164,25 @@ async def test_one_side_may_ask_without_bound(autojump_clock, serving, monkeypat
             await trio.lowlevel.checkpoint()
     assert [each.code for each in outcomes] == [-32601] * 300
     assert trio.current_time() == 0
+
+
+async def test_others_have_turns_while_very_many_messages_are_taken(serving):
+    near, far = open_memory_channel_pair()
+    scripted = serving()
+    seen = [0]
+
+    async def look() -> None:
+        while True:
+            await trio.lowlevel.checkpoint()
+            seen.append(len(scripted.told))
+
+    async with open_peer(near, scripted), trio.open_nursery() as nursery:
+        await trio.testing.wait_all_tasks_blocked()
+        await far.send([JSONRPCNotification(method="n")] * 2_000)
+        nursery.start_soon(look)
+        while len(scripted.told) < 2_000:
+            await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    steps = [after - before for before, after in pairwise(seen)]
+    assert max(steps) <= 2 * _peer.FRAMES_AT_ONCE

@@ -14,7 +14,7 @@ from trio_mcp._codec._envelope import Malformed
 from trio_mcp.testing import check_channel
 from trio_mcp.testing._check_channel import VARIED
 from trio_mcp.transports._fd_streams import FdReceiveStream, FdSendStream
-from trio_mcp.transports._line_channel import LineChannel
+from trio_mcp.transports._line_channel import LINES_AT_ONCE, LineChannel
 from trio_mcp.types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 if TYPE_CHECKING:
@@ -216,3 +216,44 @@ class Hanging(trio.abc.SendStream):
     async def aclose(self) -> None:
         await self._stream.aclose()
         await trio.sleep_forever()
+
+
+async def test_very_many_lines_are_given_in_portions_between_which_others_have_turns():
+    near, far = trio.testing.memory_stream_pair()
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    async with LineChannel(near, near) as channel, trio.open_nursery() as nursery:
+        nursery.start_soon(count)
+        ids = range(3 * LINES_AT_ONCE + 7)
+        lines = [f'{{"jsonrpc":"2.0","id":{each},"result":{{}}}}\n' for each in ids]
+        await far.send_all("".join(lines).encode())
+        await far.aclose()
+        received: list[object] = []
+        portions = 0
+        while len(received) < len(ids):
+            portion = await channel.receive()
+            assert len(portion) <= LINES_AT_ONCE
+            received += portion
+            portions += 1
+        assert received == [JSONRPCResponse(id=each, result={}) for each in ids]
+        # Trio runs tasks in any order, so that one turn may come a little later.
+        assert turns >= portions // 2 > 0
+        with pytest.raises(trio.EndOfChannel):
+            await channel.receive()
+        nursery.cancel_scope.cancel()
+
+
+async def test_lines_that_wait_are_not_given_by_a_channel_that_was_closed():
+    near, far = trio.testing.memory_stream_pair()
+    channel = LineChannel(near, near)
+    await far.send_all(b"1\n" * (LINES_AT_ONCE + 1))
+    assert len(await channel.receive()) == LINES_AT_ONCE
+    await channel.aclose()
+    with pytest.raises(trio.ClosedResourceError):
+        await channel.receive()

@@ -62,6 +62,10 @@ MAX_UNREAD: Final = 10_000
 """Answers that may wait for a peer that does not read, before we stop reading, too. What we ask
 does not count: its answers come through the reader, and its memory is for its callers to bound."""
 
+FRAMES_AT_ONCE: Final = 256
+"""Messages, or what is none, that are taken without letting other tasks run. What is read at once
+can be tens of thousands of lines."""
+
 UNREAD_TIMEOUT: Final = 1.0
 """Seconds in which a peer that has said its last word has to read something, once so many wait:
 as long as handlers get after the end of input."""
@@ -267,8 +271,9 @@ class Peer(Link):
         try:
             while True:
                 goes_first = False
-                for frame in await self._channel.receive():
-                    if goes_first and not _goes_first(frame):
+                for place, frame in enumerate(await self._channel.receive()):
+                    is_turn = place % FRAMES_AT_ONCE == FRAMES_AT_ONCE - 1
+                    if is_turn or (goes_first and not _goes_first(frame)):
                         await trio.lowlevel.checkpoint()
                         goes_first = False
                     if self._pump.is_fresh and isinstance(frame, (JSONRPCRequest, Batch)):

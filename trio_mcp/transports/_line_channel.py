@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 CLOSE_TIMEOUT: Final = 1.0
 """Seconds that a stream may take to close. Those of stdio close at once."""
 
+LINES_AT_ONCE: Final = 1_000
+"""Lines that are parsed without letting other tasks run. What is read at once can hold thirty
+thousand, if they are no messages."""
+
 
 class LineChannel(Channel):
     """A channel over a pair of byte streams, one message a line, as on stdio.
@@ -47,6 +51,7 @@ class LineChannel(Channel):
         "_receiving",
         "_send_stream",
         "_splitter",
+        "_waiting",
     )
 
     def __init__(
@@ -64,6 +69,7 @@ class LineChannel(Channel):
         self._receiving = False
         self._ended = False
         self._closed = False
+        self._waiting: list[bytes | TooLong] = []  # lines that have come, and were too many
 
     async def receive(self) -> list[Frame]:
         """Wait for the next messages; see `Channel.receive`.
@@ -77,6 +83,9 @@ class LineChannel(Channel):
         self._receiving = True
         try:
             while True:
+                if self._waiting and not self._closed:
+                    await trio.lowlevel.checkpoint()
+                    return self._parse(self._take(self._waiting))
                 if self._ended and not self._closed:
                     # A terminal says so only once: it must not be asked again.
                     await trio.lowlevel.checkpoint()
@@ -90,7 +99,7 @@ class LineChannel(Channel):
                     if last:
                         return last
                 elif lines := self._splitter.feed(bytes(chunk)):
-                    return self._parse(lines)
+                    return self._parse(self._take(lines))
         finally:
             self._receiving = False
 
@@ -124,6 +133,11 @@ class LineChannel(Channel):
         finally:
             with finish_within(CLOSE_TIMEOUT):
                 await self._receive_stream.aclose()
+
+    def _take(self, lines: list[bytes | TooLong]) -> list[bytes | TooLong]:
+        """Take as many as are parsed at once; the others wait."""
+        self._waiting = lines[LINES_AT_ONCE:]
+        return lines[:LINES_AT_ONCE] if self._waiting else lines
 
     def _parse(self, lines: Sequence[bytes | TooLong]) -> list[Frame]:
         if self._errors == "strict":
