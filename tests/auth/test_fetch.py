@@ -194,7 +194,7 @@ async def test_what_is_checked_is_what_is_connected_to() -> None:
 async def test_the_next_address_is_tried_where_one_is_not_reached() -> None:
     async with open_site() as (url, site):
         port = url.rpartition(":")[2]
-        names = {"localhost": ["127.0.0.2", "127.0.0.1"]}
+        names = {"localhost": ["::1", "127.0.0.1"]}
         trio.socket.set_custom_hostname_resolver(Resolver(names))
         site.answers["/x"] = (200, {}, b"found")
         answer = await fetch(f"http://localhost:{port}/x", allow_private=True)
