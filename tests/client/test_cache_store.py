@@ -69,6 +69,16 @@ async def test_a_call_does_without_a_store_that_fails(autojump_clock, caplog, op
     assert trio.current_time() == pytest.approx(STORE_TIMEOUT if fault == "hang" else 0)
 
 
+async def test_a_store_that_fails_now_and_then_fills_no_log(autojump_clock, caplog):
+    store, ask = Faulty(), Asked(ttl_ms=1_000_000)
+    kept = cache(store=store)
+    for number in range(100):
+        store.faults = {"get": OSError("busy")} if number % 2 else {}
+        await fetch(kept, ask)
+        await trio.sleep(1)
+    assert len(warnings(caplog)) == 2
+
+
 async def test_a_store_that_hangs_is_left_alone_for_a_while_and_tried_again(
     autojump_clock, caplog
 ):

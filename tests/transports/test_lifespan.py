@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -115,7 +116,8 @@ async def test_an_event_store_that_fails_ends_the_server():
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
-async def test_a_lifespan_that_ends_what_runs_in_it_is_the_end_of_the_server(carrier):
+async def test_a_lifespan_that_ends_what_runs_in_it_is_the_end_of_the_server(carrier, caplog):
+    caplog.set_level(logging.INFO, "trio_mcp")
     scope = trio.CancelScope()
 
     @asynccontextmanager
@@ -131,3 +133,4 @@ async def test_a_lifespan_that_ends_what_runs_in_it_is_the_end_of_the_server(car
             with trio.fail_after(SOON):
                 while nursery.child_tasks:  # noqa: ASYNC110 - it has no event for its end
                     await trio.sleep(0.01)
+    assert "The lifespan has ended, and the server ends with it" in caplog.messages

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from trio_mcp._rpc._trouble import Trouble
+
 from ._cache_store import CacheEntry
 
 if TYPE_CHECKING:
@@ -27,11 +29,11 @@ STORE_REST: Final = 30.0
 class GuardedStore:
     """Looks up and keeps, as long as its store does."""
 
-    __slots__ = ("_failing", "_rests_until", "_store")
+    __slots__ = ("_rests_until", "_store", "_troubles")
 
     def __init__(self, store: ResponseCacheStore) -> None:
         self._store = store
-        self._failing: set[str] = set()
+        self._troubles: dict[str, Trouble] = {}
         self._rests_until = float("-inf")
 
     async def find(
@@ -95,13 +97,12 @@ class GuardedStore:
         if scope.cancelled_caught:
             self._rests_until = trio.current_time() + STORE_REST
             self._failed(what, f"no answer within {STORE_TIMEOUT:g} s")
-        else:
-            self._failing.discard(what)
+        elif (trouble := self._troubles.get(what)) is not None:
+            trouble.works()
 
     def _failed(self, what: str, why: str, exc: Exception | None = None) -> None:
         # Once, until it works again: a store that is down is asked by every call.
-        if what not in self._failing:
-            self._failing.add(what)
+        if self._troubles.setdefault(what, Trouble()).fails():
             logger.warning(
                 "The cache store failed (%s), and is done without: %s", what, why, exc_info=exc
             )

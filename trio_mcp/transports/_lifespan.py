@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from abc import ABC, abstractmethod
 from contextlib import asynccontextmanager
@@ -13,6 +14,8 @@ from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+
+logger: Final = logging.getLogger("trio_mcp")
 
 SHUTDOWN_TIMEOUT: Final = 10.0
 """Seconds for a lifespan to end in, before that is cancelled."""
@@ -63,6 +66,8 @@ class Lifespan(ABC):
         self.settled.set()
         self.ended.set()
         if is_end and not self.stopping.is_set():
+            if self.error is None:
+                logger.info("The lifespan has ended, and the server ends with it")
             self.served.cancel(reason="the lifespan has ended")
 
     async def stop(self) -> None:
