@@ -223,6 +223,35 @@ async def test_much_that_was_missed_comes_as_it_is_read_and_goes_on():
         assert numbers(again) == [*range(1, 401), "answer"]
 
 
+async def test_a_client_that_reads_slowly_what_it_has_missed_holds_up_the_handler():
+    store = InMemoryEventStore(max_events_per_stream=250)
+    mcp = MCPServer("tests")
+    goes_on = trio.Event()
+
+    @mcp.tool()
+    async def many(ctx: Context) -> str:
+        for number in range(1, 201):
+            await ctx.report_progress(number)
+        await goes_on.wait()
+        for number in range(201, 701):
+            await ctx.report_progress(number)
+        return "done"
+
+    async with open_session(HttpApp(mcp, HttpOptions(event_store=store))) as older:
+        stream = older.call("many", {}, TOKEN)
+        primed = await stream.next_event()
+        stream.leave()
+        await trio.sleep(1)
+        older.client.hold_reading = trio.Event()
+        resumed = older.get(last_event_id=primed.id)
+        await trio.testing.wait_all_tasks_blocked()
+        goes_on.set()
+        await trio.testing.wait_all_tasks_blocked()
+        older.client.hold_reading.set()
+        # Nothing of it was pushed out.
+        assert numbers(await resumed.messages()) == [*range(1, 701), "answer"]
+
+
 @pytest.mark.parametrize("is_over", [False, True])
 async def test_resumes_that_nobody_reads_take_no_multiple_of_what_is_kept(is_over):
     store = InMemoryEventStore()

@@ -105,8 +105,10 @@ class SessionStream:
           `may_have_kept`.
 
         """
-        if self._outgoing is not None:
-            await self._outgoing.wait_room()
+        # Also while a client is sent what it has missed, or more would be pushed out meanwhile.
+        carrier = self._replaying if self._outgoing is None else self._outgoing
+        if carrier is not None:
+            await carrier.wait_room()
         await self._keep_and_put(data, message)
 
     async def answer(self, message: JSONRPCResponse | JSONRPCError, data: bytes) -> None:
