@@ -288,7 +288,7 @@ async def test_an_endpoint_is_found_below_a_root_path_and_a_mount(path):
         ({"http2": True}, "needs TLS: give certfile, too"),
         ({"keyfile": "key.pem"}, "needs TLS: give certfile, too"),
         ({"max_connections": 0}, "max_connections"),
-        ({"host": ""}, "host: expected a host, such as 0.0.0.0 or "),
+        ({"host": ""}, "host: expected a host, such as 0.0.0.0 or :: for every"),
         ({"binds": ["127.0.0.1:0", ":0"]}, "binds: expected a host, .* got ':0'"),
         ({"binds": ["[]:0"]}, r"binds: expected a host, .* got '\[\]:0'"),
         # Each would be a server that serves nobody.

@@ -86,7 +86,8 @@ def _host_of(bind: str) -> str:
 def _check_host(name: str, host: str, value: str) -> None:
     if not host:
         # To some it is every address, and to others the loopback ones.
-        raise wrong_value(name, "a host, such as 0.0.0.0 or [::] for all addresses", value)
+        every = "0.0.0.0 or ::" if host == value else "0.0.0.0:80 or [::]:80"
+        raise wrong_value(name, f"a host, such as {every} for every address", value)
     check_host(name, host)
 
 
