@@ -29,8 +29,13 @@ KEYS = [generate_key(each) for each in ("ES256", "ES512", "RS256", "Ed25519")]
 JWKS = [public_jwk(each) for each in KEYS]
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+NUMBERS = (
+    st.integers()
+    | st.floats(allow_nan=False)
+    | st.sampled_from([10**400, -(10**400), 2**63, 1e300, 253_402_300_800])
+)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
+    st.none() | st.booleans() | NUMBERS | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=8,
 )

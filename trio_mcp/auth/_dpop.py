@@ -13,6 +13,7 @@ from ._algorithms import ASYMMETRIC
 from ._dpop_proof import DPOP_TYP, token_hash
 from ._identifiers import is_same_origin, split_url
 from ._jwt import InvalidJwt, import_key, thumbprint, verify_jwt
+from ._times import numeric_date
 from .server._replays import Replays
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from ._jwt import Key
 
 MAX_PROOF_AGE: Final = 300.0
-"""Seconds by which the time of a proof may differ from ours, before and after."""
+"""Seconds for which a proof is good: it travels, and the clock of its client may be slow."""
+
+MAX_AHEAD: Final = 60.0
+"""Seconds by which the clock of its client may be fast. As long as that it is remembered, too."""
 
 MAX_JTI_LENGTH: Final = 256
 
@@ -78,7 +82,7 @@ def check_proof(
       access_token: What comes along; None at a token endpoint.
       nonce: Tells whether a nonce is one of ours that is still good; None to ask for none.
       algorithms: Those that a proof may be signed by.
-      max_age: Seconds by which clocks and travel may make it differ from now.
+      max_age: Seconds by which clocks and travel may make it older than now.
 
     Raises:
       NonceNeeded: if it has no nonce, or an old one.
@@ -103,8 +107,11 @@ def check_proof(
         raise InvalidProof("the proof is for another method: htm")
     if not any(_is_target(claims.get("htu"), each) for each in urls):
         raise InvalidProof("the proof is for another URL: htu")
-    made_at = _number(claims.get("iat"))
-    if made_at is None or abs(now - made_at) > max_age:
+    try:
+        made_at = numeric_date(claims.get("iat"))
+    except ValueError as exc:
+        raise InvalidProof(f"the proof does not say when it was made: iat is {exc}") from None
+    if not now - max_age <= made_at <= now + MAX_AHEAD:
         raise InvalidProof(f"the proof was not made within the last {max_age:g} s: iat")
     if access_token is not None and not _is_equal(claims.get("ath"), token_hash(access_token)):
         raise InvalidProof("the proof is for another token: ath")
@@ -159,10 +166,6 @@ def _is_target(htu: Any, url: str) -> bool:
     if meant is None or asked is None:
         return False
     return is_same_origin(htu, url) and (meant.path or "/") == (asked.path or "/")
-
-
-def _number(value: Any) -> float | None:
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _is_equal(found: Any, expected: str) -> bool:

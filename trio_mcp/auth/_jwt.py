@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import math
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import attrs
@@ -21,6 +20,7 @@ from trio_mcp._codec._json import JsonError, dumps, loads
 from trio_mcp.types._base import is_object
 
 from ._algorithms import ASYMMETRIC
+from ._times import numeric_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -375,9 +375,10 @@ def _time(claims: JsonObject, name: str) -> float | None:
     found = claims.get(name)
     if found is None:
         return None
-    if not isinstance(found, (int, float)) or isinstance(found, bool) or not math.isfinite(found):
-        raise InvalidJwt(f"the {name} of the token is no number")
-    return found
+    try:
+        return numeric_date(found)
+    except ValueError as exc:
+        raise InvalidJwt(f"the {name} of the token is {exc}") from None
 
 
 def _several(value: str | Collection[str]) -> Collection[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 import attrs
@@ -28,6 +28,7 @@ from ._steps_answers import (
 )
 from ._steps_client_auth import authenticate
 from ._steps_registration import known_client
+from ._times import numeric_date
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -229,12 +230,18 @@ def with_readable_lifetime(json: JsonObject) -> JsonObject:
     return {**json, "expires_in": _seconds(json.get("expires_in"))}
 
 
+_LONGEST: Final = 10**12 - 1
+# No integer of JSON is too big; one of 400 digits becomes no float.
+
+
 def _seconds(value: Any) -> int | None:
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
-        value = int(value.strip()[:12])
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        value = int(value.strip()[:13])
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return max(0, int(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return max(0, min(int(value), _LONGEST))
 
 
 def adopt(
@@ -318,7 +325,10 @@ def _adopt_stored(
         return
     expires_at = tokens.extra.get(EXPIRES_AT)
     memory.tokens, memory.token_issuer = tokens, issuer
-    memory.expires_at = cast("float", expires_at) if isinstance(expires_at, (int, float)) else None
+    try:
+        memory.expires_at = numeric_date(expires_at)
+    except ValueError:
+        memory.expires_at = None
 
 
 # Refreshing

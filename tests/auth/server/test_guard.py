@@ -10,7 +10,9 @@ import pytest
 import trio.testing
 
 from tests.http._asgi import AsgiClient, open_app
-from trio_mcp.auth import AuthSettings, VerifierUnavailable
+from trio_mcp.auth import AuthSettings, Principal, VerifierUnavailable
+from trio_mcp.transports.http._asgi import HttpRequest
+from trio_mcp.transports.http._guard import Guard, admit, seconds_left
 
 from ._protected import (
     METADATA_URL,
@@ -25,6 +27,8 @@ from ._protected import (
     settings,
     token,
 )
+
+HUGE = pytest.param(10**400, id="of 400 digits")
 
 
 @pytest.fixture(autouse=True)
@@ -252,6 +256,35 @@ async def test_verifier_that_returns_something_else_lets_nobody_in(caplog):
     async with open_protected(make_server(Odd())) as client:
         assert (await call(client, "whoami", "ada")).status == 500
     assert "expected an AccessToken or None" in caplog.text
+
+
+@pytest.mark.parametrize("expires", [HUGE, 1_700_000_000_000, 1e300, float("nan"), -1, "soon"])
+async def test_time_that_is_none_keeps_no_token_good(expires, caplog):
+    verifier = Verifier({"odd": token(expires_at=expires)})
+    async with open_protected(make_server(verifier)) as client:
+        assert (await call(client, "whoami", "odd")).status == 500
+    assert "the expires_at of the token is no number of seconds since 1970" in caplog.text
+
+
+async def test_guard_that_fails_refuses(caplog):
+    class Broken(Guard):
+        async def check(self, request):
+            raise ZeroDivisionError("SECRET")
+
+    request = HttpRequest(
+        {"type": "http", "method": "POST", "path": "/", "headers": []}, trio.sleep_forever
+    )
+    refusal = await admit(Broken(), request)
+    assert refusal is not None
+    assert (refusal.status, refusal.error.message) == (500, "The server failed")
+    assert "SECRET" in caplog.text
+
+
+@pytest.mark.parametrize("expires", [HUGE, float("inf"), 253_402_300_800])
+async def test_what_lasts_for_ever_is_a_time_that_can_be_waited_for(expires):
+    assert 0 < seconds_left(Principal("ada", expires_at=expires)) < 1e12
+    assert seconds_left(Principal("ada", expires_at=float("nan"))) == 0
+    assert seconds_left(Principal("ada", expires_at=-(10**400))) == 0
 
 
 @pytest.mark.req("R-440", "R-450")

@@ -111,6 +111,7 @@ def test_flow_ends_in_one_way_or_the_other(data):
                 None,
                 OAuthToken(access_token="kept-token", refresh_token="kept-refresh", extra={"issuer": "https://as.example"}),
                 OAuthToken(access_token="kept-token", extra={"issuer": 5, "expires_at": []}),
+                OAuthToken(access_token="kept-token", extra={"expires_at": 10**400}),
             ])
         )
     )  # fmt: skip

@@ -96,6 +96,7 @@ def test_authentication_that_cannot_be_is_told(world, client, message):
     [
         (3600, 3600), ("3600", 3600), (" 60 ", 60), (60.0, 60), (0, 0), (-5, 0), (None, None), ("", None),
         ("soon", None), (True, None), ([], None), ("²", None), ("9" * 5000, 999_999_999_999),
+        pytest.param(10**400, 999_999_999_999, id="10**400"), pytest.param(-(10**400), 0, id="-10**400"), (1e300, 999_999_999_999),
     ],
 )  # fmt: skip
 def test_time_that_a_token_lasts_is_read_from_what_servers_write(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from trio_mcp._rpc._repeats import Repeats
 from trio_mcp.auth._dpop import InvalidProof, NonceNeeded, ProofMemory, check_proof
 from trio_mcp.auth._identifiers import origin_of
+from trio_mcp.auth._times import numeric_date
 from trio_mcp.transports.http._guard import Guard
 from trio_mcp.transports.http._refusal import Refusal
 
@@ -114,6 +115,12 @@ class TokenGuard(Guard):
         if not isinstance(found, AccessToken):
             logger.error("verify_token: expected an AccessToken or None, got %s", type(found))
             return Refusal.of(500, FAILED)
+        if found.expires_at is not None:
+            try:
+                numeric_date(found.expires_at)
+            except ValueError as exc:
+                logger.error("verify_token: the expires_at of the token is %s", exc)  # noqa: TRY400
+                return Refusal.of(500, FAILED)
         return found
 
     def _refuse_token(self, token: AccessToken) -> Refusal | None:

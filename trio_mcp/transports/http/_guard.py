@@ -6,6 +6,7 @@ it is refused; it is asked before anything of the request is looked at but its h
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from abc import ABC, abstractmethod
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 
     from ._asgi import HttpRequest
     from ._routes import Route
+
+
+logger: Final = logging.getLogger("trio_mcp.auth")
+
+_LATEST: Final = 253_402_300_800
+# The end of the year 9999.
 
 
 class Guard(ABC):
@@ -94,7 +101,12 @@ def protection_of(server: Service) -> Protection:
 
 async def admit(guard: Guard, request: HttpRequest) -> Refusal | None:
     """Refuse a request, or note in its scope whose it is."""
-    found = await guard.check(request)
+    try:
+        found = await guard.check(request)
+    except Exception:
+        # Whatever carries the request: over some, nobody else would answer it.
+        logger.exception("The guard failed")
+        return Refusal.of(500, "The server failed")
     if isinstance(found, Refusal):
         return found
     request.scope[PRINCIPAL] = found
@@ -130,7 +142,8 @@ def seconds_left(principal: Principal | None) -> float:
     """Give how long it holds that somebody may ask, for what goes on without being asked again."""
     if principal is None or principal.expires_at is None:
         return math.inf
-    return max(0.0, principal.expires_at - time.time())
+    # Whoever made it may mean "never" by an integer that becomes no float.
+    return max(0.0, max(0.0, min(principal.expires_at, _LATEST)) - time.time())
 
 
 def end_in_time(
