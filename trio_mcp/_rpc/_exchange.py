@@ -159,6 +159,26 @@ class Exchange:
             return self._cancel_reason
         return reason_in(self.scope)
 
+    def detached(self, scope: trio.CancelScope) -> Exchange:
+        """Make another one for work that may outlive this request, in a scope of its own.
+
+        What it sends goes through this one, and so nowhere once this one is closed.
+        """
+        other = Exchange(
+            self.id,
+            self.method,
+            self.params,
+            self.connection,
+            self.notify,
+            self.link,
+            self.headers,
+            self.principal,
+            self.http,
+            scope=scope,
+        )
+        other.accepted = self.accepted
+        return other
+
     def begin_stream(self, end: JsonObject) -> None:
         """Be answered by a stream of notifications from now on.
 

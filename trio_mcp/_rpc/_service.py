@@ -126,6 +126,14 @@ class Serving(ABC):
         del tool
         return {}
 
+    def name_param(self, method: str) -> str | None:
+        """Name the member of a method's params that HTTP requests repeat (2026-07-28).
+
+        Asked of every method; None where the protocol says it.
+        """
+        del method
+        return None
+
     def required_scopes(self, method: str, params: JsonObject) -> Sequence[str]:
         """Say what whoever asks has to be allowed, where that is decided by scopes.
 

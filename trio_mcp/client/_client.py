@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
 
 import trio
 
@@ -143,6 +143,7 @@ class Client(LivingClient):
         """Go through all tools: ``async for tool in client.iter_tools()``."""
         return pages_of("tools/list", self.list_tools, lambda page: page.tools)
 
+    @overload
     async def call_tool(
         self,
         name: str,
@@ -155,13 +156,48 @@ class Client(LivingClient):
         meta: RequestParamsMeta | None = None,
         reset_timeout_on_progress: bool = False,
         max_total_timeout: float | None = None,
-    ) -> types.CallToolResult:
+        allow_claimed: Literal[False] = False,
+    ) -> types.CallToolResult: ...
+
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressFn | None = None,
+        *,
+        input_responses: InputResponses | None = None,
+        request_state: str | None = None,
+        meta: RequestParamsMeta | None = None,
+        reset_timeout_on_progress: bool = False,
+        max_total_timeout: float | None = None,
+        allow_claimed: bool,
+    ) -> types.Result: ...
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressFn | None = None,
+        *,
+        input_responses: InputResponses | None = None,
+        request_state: str | None = None,
+        meta: RequestParamsMeta | None = None,
+        reset_timeout_on_progress: bool = False,
+        max_total_timeout: float | None = None,
+        allow_claimed: bool = False,
+    ) -> types.Result:
         """Have the server run a tool, and wait for its result.
 
         See `ClientSession.call_tool` for what each argument does. What a modern server asks
         before it can answer makes rounds of one call: ``read_timeout_seconds`` holds for each
         round, without the time that a callback takes for its answer, and ``max_total_timeout``
         for all of them, with that time.
+
+        With ``allow_claimed`` the result may be one that an extension claims, as it came: the
+        caller finishes the call, by hand or by `ClientSession.resolve_claimed`.
 
         Returns:
           The result. A tool that failed by itself returns too, with ``is_error`` set.
@@ -182,6 +218,7 @@ class Client(LivingClient):
         """
         session = self.session
         check_timeout("max_total_timeout", max_total_timeout)
+        check_flag("allow_claimed", allow_claimed)
 
         # As `repeatable` does, without its detours: this is on the way of every call.
         def send(
@@ -201,14 +238,14 @@ class Client(LivingClient):
                 max_total_timeout=max_total_timeout,
             )
 
-        async def call() -> types.CallToolResult:
+        async def call() -> types.Result:
             result = await send(input_responses, request_state)
             if isinstance(result, types.CallToolResult):
                 return result
             if isinstance(result, types.InputRequiredResult):
                 rounds = self.input_required_max_rounds
                 result = await complete_input(session, result, send, rounds)
-            if isinstance(result, types.CallToolResult):
+            if allow_claimed or isinstance(result, types.CallToolResult):
                 return result
             return await session.resolve_claimed(result, name, read_timeout_seconds)
 

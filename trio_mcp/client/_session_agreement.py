@@ -325,7 +325,7 @@ class AgreedSession(LivingSession):
 
     async def send_request(
         self,
-        request: ClientRequest,
+        request: ClientRequest | types.Request[Any, Any],
         result_type: type[ResultT],
         request_read_timeout_seconds: float | None = None,
         metadata: Any = None,
@@ -357,14 +357,17 @@ class AgreedSession(LivingSession):
             "request_read_timeout_seconds", request_read_timeout_seconds, progress_callback
         )
         name = None if request.name_param is None else params.get(request.name_param)
-        if isinstance(name, str) and request.method not in METHODS:
-            # Of an extension; the link knows the methods of the protocol.
+        spec = METHODS.get(request.method)
+        if isinstance(name, str) and (spec is None or spec.name_param is None):
+            # Of an extension; the link knows what the protocol's own methods repeat.
             options = attrs.evolve(options, headers={"Mcp-Name": name})
         result = await self._ask(request.method, params, result_type, options)
         self._serving.standing.answered(request.method, params)
         return refuse_input(request.method, result)
 
-    async def send_notification(self, notification: ClientNotification) -> None:
+    async def send_notification(
+        self, notification: ClientNotification | types.Notification[Any, Any]
+    ) -> None:
         """Send any notification. One of the protocol is sent if the revision has it.
 
         Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
@@ -55,7 +55,7 @@ class CallTime:
         self._scope.deadline = trio.current_time() + self.seconds
         asked = context.current_request
         exchange = None if asked is None else asked.exchange
-        with self._scope, _standing_still(exchange, self):
+        with self._scope, _standing_still(exchange, self), _own_way(context, self):
             yield
         if self._scope.cancelled_caught and not self._results:
             raise self._failures.pop() if self._failures else self._too_long()
@@ -122,6 +122,11 @@ class _Asking:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.link, name)
+
+
+def _own_way(context: Context[Any, Any], time: CallTime) -> AbstractContextManager[None]:
+    asked = context.current_request
+    return nullcontext() if asked is None else asked.session.standing_still(time)
 
 
 @contextmanager

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import functools
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from trio_mcp import types
 from trio_mcp._checks import awaited, check_callable
-from trio_mcp._codec import checked_copy
+from trio_mcp._codec import checked_copy, decode
 from trio_mcp._protocol._meta import check_extension_id
 from trio_mcp.types import KNOWN_PROTOCOL_VERSIONS
 from trio_mcp.types._methods import METHODS
-from trio_mcp.types._revisions import revision_for
+from trio_mcp.types._revisions import LATEST_MODERN, revision_for
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from trio_mcp.server import CallNext, HandlerResult, RequestHandler, ServerRequestContext
     from trio_mcp.types import CallToolRequestParams
@@ -59,6 +61,8 @@ class MethodBinding:
       params_type: What the params are read into: a wire type, a pydantic model, or dict.
       handler: Called with the context and the params, as those of `Server` are.
       protocol_versions: The revisions at which it is served; all when None.
+      name_param: The member of the params that HTTP requests repeat in the header ``Mcp-Name``,
+        if the extension says that one is; a client says it by ``name_param`` of its `Request`.
 
     Raises:
       ValueError: if the method is the core protocol's, or could never be served.
@@ -69,6 +73,7 @@ class MethodBinding:
     params_type: Any
     handler: RequestHandler
     protocol_versions: frozenset[str] | None = None
+    name_param: str | None = None
 
     def __attrs_post_init__(self) -> None:
         if self.method in _CORE_METHODS:
@@ -135,6 +140,20 @@ class Extension:
         """Return the requests it serves."""
         return ()
 
+    def lifespan(self, server: MCPServer[Any]) -> AbstractAsyncContextManager[Any]:
+        """Return a block round each run of the server, inside of the server's own lifespan.
+
+        For what the extension runs meanwhile. What the block yields is in
+        ``ctx.lifespan_states[identifier]``. There may be several runs at the same time, also in
+        several threads: what belongs to one is kept there, and not in the extension.
+
+        Args:
+          server: That runs, with all its tools.
+
+        """
+        del server
+        return nullcontext()
+
     async def intercept_tool_call(
         self,
         params: CallToolRequestParams,
@@ -144,7 +163,9 @@ class Extension:
         """Stand round every tool call: look on, refuse, or answer instead.
 
         The first extension of a server is the outermost. What is passed on is what the handler
-        sees as its context; which tool is called, and with what, only middleware changes.
+        sees as its context; which tool is called, and with what, only middleware changes. It may
+        be passed on again with answers to what the tool asked: with ``inputResponses`` and
+        ``requestState`` in its ``params``, as a client adds them.
 
         Args:
           params: Of the call.
@@ -179,6 +200,8 @@ def add_extensions(mcp: MCPServer[Any], extensions: Sequence[Extension]) -> None
             raise ValueError(f"the extension {identifier!r} is given twice")
         settings = checked_copy(extension.settings(), f"settings of {identifier}")
         server.extensions[extension.identifier] = settings
+        if type(extension).lifespan is not Extension.lifespan:
+            server.add_lifespan(extension.identifier, functools.partial(extension.lifespan, mcp))
         for tool in extension.tools():
             mcp.add_tool(tool.fn, meta=tool.meta, **tool.kwargs)
         for resource in extension.resources():
@@ -191,6 +214,7 @@ def add_extensions(mcp: MCPServer[Any], extensions: Sequence[Extension]) -> None
                 binding.params_type,
                 binding.handler,
                 protocol_versions=binding.protocol_versions or _ALL_VERSIONS,
+                name_param=binding.name_param,
             )
 
 
@@ -219,7 +243,7 @@ def compose_tool_call_handler(
         ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
     ) -> HandlerResult:
         async def innermost(inner: ServerRequestContext[Any, Any]) -> HandlerResult:
-            return await handler(inner, params)
+            return await handler(inner, _with_rounds(params, ctx, inner))
 
         call_next: CallNext = innermost
         for name, intercept in reversed(interceptors):
@@ -227,6 +251,20 @@ def compose_tool_call_handler(
         return await call_next(ctx)
 
     return handle
+
+
+def _with_rounds(
+    params: CallToolRequestParams,
+    ctx: ServerRequestContext[Any, Any],
+    inner: ServerRequestContext[Any, Any],
+) -> CallToolRequestParams:
+    """Take over the answers of another round, if an interceptor passed any on."""
+    if inner.params is ctx.params:
+        return params
+    read = decode(
+        types.CallToolRequestParams, dict(inner.params or {}), LATEST_MODERN, where="params"
+    )
+    return params.evolve(input_responses=read.input_responses, request_state=read.request_state)
 
 
 def _intercept(

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from ._request_state_codec import RequestStateCodec as RequestStateCodec
     from ._server import InitializationOptions as InitializationOptions
     from ._server import Server as Server
+    from ._session import AskFnT as AskFnT
     from ._session import ServerSession as ServerSession
+    from ._session import Stopwatch as Stopwatch
     from ._subscriptions import InMemorySubscriptionBus as InMemorySubscriptionBus
     from ._subscriptions import ListenHandler as ListenHandler
     from ._subscriptions import SubscriptionBus as SubscriptionBus
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AESGCMRequestStateCodec",
+    "AskFnT",
     "CacheHint",
     "CacheableMethod",
     "CallNext",
@@ -74,6 +77,7 @@ __all__ = [
     "ServerMiddleware",
     "ServerRequestContext",
     "ServerSession",
+    "Stopwatch",
     "SubscriptionBus",
     "ToolsListChanged",
     "apply_cache_hint",
@@ -88,6 +92,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "AESGCMRequestStateCodec": "._request_state_codec",
+            "AskFnT": "._session",
             "CacheHint": "._caching",
             "CacheableMethod": "._caching",
             "CallNext": "._registry",
@@ -114,6 +119,7 @@ if not TYPE_CHECKING:
             "ServerMiddleware": "._registry",
             "ServerRequestContext": "._context",
             "ServerSession": "._session",
+            "Stopwatch": "._session",
             "SubscriptionBus": "._subscriptions",
             "ToolsListChanged": "trio_mcp._protocol._subscriptions",
             "apply_cache_hint": "._caching",

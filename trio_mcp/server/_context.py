@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Generic, Self
 
 import attrs
 from typing_extensions import TypeVar
 
+from ._answer import write_answer
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+
+    import trio
 
     from trio_mcp._rpc._exchange import Exchange, Principal
     from trio_mcp.types import RequestId
     from trio_mcp.types._base import JsonObject
 
+    from ._registry import HandlerResult
     from ._server import InitializationOptions, Server
-    from ._session import ServerSession
+    from ._session import AskFnT, ServerSession
 
 LifespanContextT = TypeVar("LifespanContextT", default=Any)
 RequestT = TypeVar("RequestT", default=Any)
+
+NO_STATES: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -41,6 +49,8 @@ class ServerRequestContext(Generic[LifespanContextT, RequestT]):
       request: The HTTP request that carried it, where one did.
       exchange: The request's own way back; None for a notification.
       initialization_options: What was given to `Server.run`, for ``initialize``.
+      lifespan_states: What the further blocks round this run yielded, by the names they were
+        added under (`Server.add_lifespan`); of an extension, by its identifier.
 
     """
 
@@ -57,8 +67,50 @@ class ServerRequestContext(Generic[LifespanContextT, RequestT]):
     close_standalone_sse_stream: Callable[[], Awaitable[None]] | None = None
     exchange: Exchange | None = None
     initialization_options: InitializationOptions | None = None
+    lifespan_states: Mapping[str, Any] = NO_STATES
 
     @property
     def principal(self) -> Principal | None:
         """Who asks, where that is known: over a network, of a server that is protected."""
         return None if self.exchange is None else self.exchange.principal
+
+    def detach(self, scope: trio.CancelScope, ask: AskFnT) -> Self:
+        """Make the context for work that goes on when this request has been answered.
+
+        What the work reports and logs still belongs to the request, and goes nowhere once that
+        is answered, or `ServerRequestContext.mute` is called. Nor is the work cancelled with the
+        request: whoever starts it sees to that, too.
+
+        Args:
+          scope: What the work runs in. When that is cancelled, its reason is that of
+            ``ctx.cancel_reason``.
+          ask: Brings a question to the client and waits for its answer, in whatever way there
+            is: what functions ask by ``ctx.elicit`` and the like goes there, in both eras.
+
+        Raises:
+          ValueError: if this is no request.
+
+        """
+        if self.exchange is None:
+            raise ValueError("A notification has no context that could be detached")
+        exchange = self.exchange.detached(scope)
+        session = self.session.detached(exchange, ask)
+        return attrs.evolve(self, exchange=exchange, session=session)
+
+    def mute(self) -> None:
+        """Send nothing more of what is reported or logged for this request."""
+        if self.exchange is not None:
+            self.exchange.close()
+
+    def write_answer(self, result: HandlerResult) -> JsonObject:
+        """Write what a handler returned as the result that would be sent, and check it.
+
+        For what keeps results to send them later, by another request.
+
+        Raises:
+          TypeError, ValueError: if it is no result of the request's method.
+
+        """
+        if self.exchange is None:
+            raise ValueError("A notification has no answer")
+        return write_answer(self.server, self.exchange, result)

@@ -54,11 +54,21 @@ class ServerMiddleware(Protocol):
 
 @attrs.frozen
 class HandlerEntry:
-    """A registered handler, the type of its params, and the revisions it is limited to."""
+    """A registered handler, the type of its params, and the revisions it is limited to.
+
+    Attributes:
+      params_type: What the params are read into.
+      handler: Called with the context and the params.
+      protocol_versions: The revisions it serves; those that have the method when None.
+      name_param: The member of the params that HTTP requests repeat in ``Mcp-Name``; as the
+        protocol has it when None.
+
+    """
 
     params_type: Any
     handler: Any
     protocol_versions: frozenset[str] | None = None
+    name_param: str | None = None
 
     def exists_in(self, method: str, revision: Revision) -> bool:
         """Whether the method may be used at a revision."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 import attrs
@@ -173,6 +173,7 @@ class Server(ServesHttp, Generic[LifespanContextT]):
         self.get_tool_input_schema = get_tool_input_schema
         self.get_required_scopes = get_required_scopes
         self.lifespan = lifespan
+        self._lifespans: dict[str, Callable[[], AbstractAsyncContextManager[Any]]] = {}
         self._changes: Changes | None = None
         self._requests: dict[str, HandlerEntry] = {}
         self._notifications: dict[str, HandlerEntry] = {}
@@ -216,6 +217,7 @@ class Server(ServesHttp, Generic[LifespanContextT]):
         handler: RequestHandler,
         *,
         protocol_versions: frozenset[str] | None = None,
+        name_param: str | None = None,
     ) -> None:
         """Serve a method, in place of what served it before.
 
@@ -225,6 +227,8 @@ class Server(ServesHttp, Generic[LifespanContextT]):
             loaded with the first request), a pydantic model, or dict.
           handler: Called with the context and the params.
           protocol_versions: The revisions to serve it at; those that have it when None.
+          name_param: For an own method: the member of the params that HTTP requests repeat in
+            the header ``Mcp-Name``, under its name on the wire. It is checked at 2026-07-28.
 
         Raises:
           TypeError: if one of these is something else.
@@ -238,7 +242,9 @@ class Server(ServesHttp, Generic[LifespanContextT]):
             )
         if protocol_versions is not None:
             check_items("protocol_versions", protocol_versions, str, "a set of strings")
-        self._requests[method] = HandlerEntry(params_type, handler, protocol_versions)
+        if name_param is not None:
+            check_text("name_param", name_param)
+        self._requests[method] = HandlerEntry(params_type, handler, protocol_versions, name_param)
 
     def add_notification_handler(
         self, method: str, params_type: Any, handler: NotificationHandler
@@ -282,6 +288,38 @@ class Server(ServesHttp, Generic[LifespanContextT]):
         # After ``+=`` it is the same list.
         if middleware is not self._middleware:
             self._middleware = MiddlewareList(middleware)
+
+    # Round a run
+
+    def add_lifespan(
+        self, name: str, lifespan: Callable[[], AbstractAsyncContextManager[Any]]
+    ) -> None:
+        """Put one more block round each run from the next one on, inside of the lifespan.
+
+        For parts that run something of their own while the server does. Such blocks are entered
+        in the order in which they were added, and left as the lifespan is.
+
+        Args:
+          name: Handlers find what the block yielded in ``ctx.lifespan_states[name]``.
+          lifespan: Makes the block.
+
+        Raises:
+          TypeError: if it cannot be called.
+          ValueError: if there is one of this name.
+
+        """
+        check_text("name", name)
+        check_callable("lifespan", lifespan)
+        if name in self._lifespans:
+            raise ValueError(f"there is a lifespan of the name {name!r} already")
+        self._lifespans[name] = lifespan
+
+    async def _enter_lifespans(self, stack: AsyncExitStack) -> dict[str, Any]:
+        states: dict[str, Any] = {}
+        for name, block in self._lifespans.items():
+            what = f"The lifespan {name!r} of the server {self.name!r}"
+            states[name] = await stack.enter_async_context(Sheltered(what, block()))
+        return states
 
     # What changes
 
@@ -414,9 +452,15 @@ class Server(ServesHttp, Generic[LifespanContextT]):
             Sheltered(
                 f"The lifespan of the server {self.name!r}", self.lifespan(self)
             ) as lifespan_context,
+            AsyncExitStack() as blocks,
         ):
+            states = await self._enter_lifespans(blocks)
             serving = ServerServing(
-                self, lifespan_context, initialization_options, raise_exceptions=raise_exceptions
+                self,
+                lifespan_context,
+                initialization_options,
+                raise_exceptions=raise_exceptions,
+                lifespan_states=states,
             )
             tell = nullcontext() if changes is None else changes.run(serving.connections)
             async with tell:

@@ -11,12 +11,12 @@ import trio
 
 from trio_mcp import types
 from trio_mcp._checks import awaited
-from trio_mcp._codec import DecodeError, SharedArray, checked_copy, decode, dumps, encode, excerpt
+from trio_mcp._codec import DecodeError, decode, excerpt
 from trio_mcp._protocol._handshake import choose_handshake_revision
 from trio_mcp._protocol._ladder import Accepted, accept_request
 from trio_mcp._protocol._mirrors import mirrored_arguments
 from trio_mcp._protocol._refusals import about_resource, invalid_params, method_not_found
-from trio_mcp._rpc._exchange import NO_PARAMS, current_principal
+from trio_mcp._rpc._exchange import current_principal
 from trio_mcp._rpc._service import Serving
 from trio_mcp.errors import (
     InsufficientScopeError,
@@ -30,21 +30,18 @@ from trio_mcp.types import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
-    SERVER_INFO_META_KEY,
     URL_ELICITATION_REQUIRED,
 )
-from trio_mcp.types._base import WireModel, is_object
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_MODERN
 
-from ._caching import NO_HINT, apply_cache_hint_to_json
+from ._answer import write_answer
 from ._connection import ServerConnection
-from ._context import ServerRequestContext
+from ._context import NO_STATES, ServerRequestContext
 from ._elicitation_url import check_elicitation_url
 from ._kept import check_kept
 from ._middleware import in_middleware
 from ._registry import is_of_rounds, needs_input, read_params, without_rounds
-from ._result_check import check_answer
 from ._session import ServerSession
 
 if TYPE_CHECKING:
@@ -69,6 +66,7 @@ class ServerServing(Serving):
     __slots__ = (
         "__weakref__",
         "_lifespan_context",
+        "_lifespan_states",
         "_options",
         "_server",
         "connections",
@@ -82,9 +80,11 @@ class ServerServing(Serving):
         options: InitializationOptions | None,
         *,
         raise_exceptions: bool = False,
+        lifespan_states: Mapping[str, Any] = NO_STATES,
     ) -> None:
         self._server = server
         self._lifespan_context = lifespan_context
+        self._lifespan_states = lifespan_states
         self._options = options
         self.raise_exceptions = raise_exceptions
         self.connections: set[ServerConnection] = set()
@@ -127,6 +127,11 @@ class ServerServing(Serving):
         find = self._server.get_tool_input_schema
         schema = None if find is None else find(tool)
         return {} if schema is None else mirrored_arguments(schema)
+
+    def name_param(self, method: str) -> str | None:
+        """See `Serving.name_param`."""
+        entry = self._server.get_request_handler(method)
+        return None if entry is None else entry.name_param
 
     async def stop(self) -> None:
         """See `Serving.stop`. It does not wait for the streams to end."""
@@ -232,7 +237,7 @@ class ServerServing(Serving):
                 del other
         if exchange.method == "logging/setLevel":
             exchange.connection.log_level = exchange.params["level"]
-        answer = self._finish(exchange, result)
+        answer = write_answer(self._server, exchange, result)
         if exchange.method == "initialize":
             exchange.connection.announced = answer.get("capabilities") or {}
         return answer
@@ -263,34 +268,13 @@ class ServerServing(Serving):
             meta=accepted.meta,
             exchange=exchange,
             initialization_options=self._options,
+            lifespan_states=self._lifespan_states,
         )
         if http is not None:
             ctx.request = http.request
             ctx.close_sse_stream = http.close_stream
             ctx.close_standalone_sse_stream = http.close_standalone_stream
         return ctx
-
-    def _finish(self, exchange: Exchange, result: HandlerResult) -> JsonObject:
-        revision = exchange.accepted.revision
-        answer = _to_json(result, revision)
-        if revision.has_result_type:
-            self._complete(exchange, answer)
-        check_answer(exchange, result, answer)
-        if exchange.method == "tools/call":
-            _tell_in_text(answer)
-        return answer
-
-    def _complete(self, exchange: Exchange, answer: JsonObject) -> None:
-        spec = METHODS.get(exchange.method)
-        answer.setdefault("resultType", "complete")
-        if spec is not None and spec.cacheable and answer["resultType"] == "complete":
-            apply_cache_hint_to_json(
-                answer, self._server.cache_hints.get(exchange.method, NO_HINT)
-            )
-        answer["_meta"] = {
-            SERVER_INFO_META_KEY: self._server.server_info_json(exchange.accepted.revision),
-            **(answer.get("_meta") or NO_PARAMS),
-        }
 
     # Notifications, and what is no message
 
@@ -321,6 +305,7 @@ class ServerServing(Serving):
             method=method,
             params=params,
             meta=params.get("_meta"),
+            lifespan_states=self._lifespan_states,
         )
         call = in_middleware(
             self._server.middleware, functools.partial(_call_listener, entry, revision)
@@ -383,40 +368,6 @@ async def _call_handler(
     from ._input_required import settle_input  # noqa: PLC0415 - most servers never ask
 
     return await settle_input(entry, ctx, result)
-
-
-def _to_json(result: Any, revision: Revision) -> JsonObject:
-    if result is None:
-        return encode(types.EmptyResult(), revision)
-    if isinstance(result, WireModel):
-        return encode(result, revision)
-    if is_object(result):
-        return {
-            name: member
-            if member.__class__ is SharedArray
-            else checked_copy({name: member}, "result")[name]
-            for name, member in result.items()
-        }
-    dump = getattr(result, "model_dump", None)
-    if dump is None:
-        raise TypeError(
-            f"A handler returns a result type, a dict or None, not {type(result).__name__}"
-        )
-    dumped = checked_copy(dump(mode="json", by_alias=True, exclude_none=True), "result")
-    if not is_object(dumped):
-        raise TypeError(f"A result is an object, and {type(result).__name__} was written as none")
-    return dumped
-
-
-def _tell_in_text(answer: JsonObject) -> None:
-    # Structured content: an array or a primitive value comes with its JSON as text, since there
-    # are clients that know of objects alone.
-    if "structuredContent" not in answer or is_object(answer["structuredContent"]):
-        return
-    content: list[Any] = answer.get("content") or []
-    if not any(block.get("type") == "text" for block in content):
-        text = dumps(answer["structuredContent"]).decode()
-        answer["content"] = [*content, {"type": "text", "text": text}]
 
 
 def _error_of(exc: MCPServerError, exchange: Exchange) -> MCPError:

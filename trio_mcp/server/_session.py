@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, Unpack
 
 import trio
 
@@ -22,6 +23,8 @@ from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN
 from trio_mcp.types._sampling_options import sampling_request, spells_out_sampling_options
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from trio_mcp._rpc._exchange import Exchange
     from trio_mcp._rpc._link import Link, ProgressFn
     from trio_mcp.types import (
@@ -49,6 +52,27 @@ logger: Final = logging.getLogger("trio_mcp.server")
 
 ResultT = TypeVar("ResultT")
 
+
+class AskFnT(Protocol):
+    """Brings a question to the client in some way of its own."""
+
+    async def __call__(self, request: InputRequest, /) -> InputResponse:
+        """Return the answer to an elicitation, or to a request for sampling or roots."""
+        ...
+
+
+class Stopwatch(Protocol):
+    """Something that stands still while a client is asked."""
+
+    def stop(self) -> None:
+        """A question goes to the client."""
+        ...
+
+    def go_on(self) -> None:
+        """It has been answered."""
+        ...
+
+
 _ON_SUBSCRIPTIONS: Final = frozenset(
     {
         "notifications/tools/list_changed",
@@ -71,15 +95,32 @@ class ServerSession:
     can ask; a modern handler returns an ``InputRequiredResult`` instead.
     """
 
-    __slots__ = ("_capabilities", "_connection", "_exchange", "_revision")
+    __slots__ = (
+        "_capabilities",
+        "_connection",
+        "_exchange",
+        "_own_way",
+        "_revision",
+        "_stopwatches",
+    )
 
     def __init__(
-        self, connection: ServerConnection, revision: Revision, exchange: Exchange | None
+        self,
+        connection: ServerConnection,
+        revision: Revision,
+        exchange: Exchange | None,
+        own_way: AskFnT | None = None,
     ) -> None:
         self._connection = connection
         self._revision = revision
         self._exchange = exchange
         self._capabilities: types.ClientCapabilities | None = None
+        self._own_way = own_way
+        self._stopwatches: list[Stopwatch] = []
+
+    def detached(self, exchange: Exchange, ask: AskFnT) -> ServerSession:
+        """Make the session of `ServerRequestContext.detach`, whose questions go another way."""
+        return ServerSession(self._connection, self._revision, exchange, ask)
 
     # Who asks
 
@@ -228,7 +269,9 @@ class ServerSession:
         return wanted is None or _reaches(level, wanted)
 
     async def send_notification(
-        self, notification: ServerNotification, related_request_id: RequestId | None = None
+        self,
+        notification: ServerNotification | types.Notification[Any, Any],
+        related_request_id: RequestId | None = None,
     ) -> None:
         """Send any notification of the server side.
 
@@ -325,7 +368,7 @@ class ServerSession:
 
     async def send_request(
         self,
-        request: ServerRequest,
+        request: ServerRequest | types.Request[Any, Any],
         result_type: type[ResultT],
         request_read_timeout_seconds: float | None = None,
         metadata: Any = None,
@@ -487,12 +530,39 @@ class ServerSession:
         """
         from ._input_required import answer_type  # noqa: PLC0415 - as above
 
+        if self._own_way is not None:
+            self.require_for(request, required_by)
+            return await self._ask_by(self._own_way, request)
         if self.can_send_request:
             self.require_for(request, required_by)
         answer: InputResponse = await self.send_request(request, answer_type(request))
         mode: object = getattr(request.params, "mode", None)
         # "Omitted for out-of-band mode responses" (schema of ElicitResult).
         return answer.evolve(content=None) if mode == "url" else answer
+
+    async def _ask_by(self, ask: AskFnT, request: InputRequest) -> InputResponse:
+        stopped = [*self._stopwatches]
+        for each in stopped:
+            each.stop()
+        try:
+            return await ask(request)
+        finally:
+            for each in stopped:
+                each.go_on()
+
+    @contextmanager
+    def standing_still(self, stopwatch: Stopwatch) -> Generator[None, None, None]:
+        """Have a stopwatch stand still while the client is asked by a way of an extension.
+
+        Args:
+          stopwatch: Told of questions that begin within the block.
+
+        """
+        self._stopwatches.append(stopwatch)
+        try:
+            yield
+        finally:
+            self._stopwatches.remove(stopwatch)
 
     def require_for(self, request: InputRequest, required_by: str = "") -> None:
         """Refuse this request unless the client declared that it can answer a question.

@@ -71,7 +71,10 @@ async def serve_modern(
     if isinstance(frame, JSONRPCNotification):
         return await _take_notification(serving, request, response, frame)
     assert isinstance(frame, JSONRPCRequest)
-    refusal = check_modern(request.headers, frame) or _check_call(serving, request, frame)
+    name_param = serving.name_param(frame.method)
+    refusal = check_modern(request.headers, frame, name_param) or _check_call(
+        serving, request, frame
+    )
     if refusal is None and frame.method == LISTEN:
         # Where other answers are JSON alone, this was not asked for yet.
         refusal = check_accept(request.headers, (EVENT_STREAM,))

@@ -193,8 +193,18 @@ def check_notification(headers: Headers) -> Refusal | None:
     return None
 
 
-def check_modern(headers: Headers, request: JSONRPCRequest) -> Refusal | None:
-    """Refuse a modern request that is not whole, or whose headers say something else."""
+def check_modern(
+    headers: Headers, request: JSONRPCRequest, name_param: str | None = None
+) -> Refusal | None:
+    """Refuse a modern request that is not whole, or whose headers say something else.
+
+    Args:
+      headers: Of the request.
+      request: The request.
+      name_param: The member of its params that ``Mcp-Name`` repeats; as the protocol has it
+        when None.
+
+    """
     params = NO_ARGUMENTS if request.params is None else request.params
     try:
         _check_single(headers)
@@ -206,7 +216,7 @@ def check_modern(headers: Headers, request: JSONRPCRequest) -> Refusal | None:
         version, _ = read_envelope(meta)
         _check_equal(headers, VERSION_HEADER, version)
         _check_equal(headers, METHOD_HEADER, request.method)
-        _check_name(headers, request.method, params)
+        _check_name(headers, name_param or _name_param(request.method), params)
         modern_revision(version)
     except MCPError as exc:
         return Refusal.for_error(exc, request.id)
@@ -233,17 +243,21 @@ def _check_equal(headers: Headers, name: str, expected: str) -> None:
         raise header_mismatch(f"{name} is {given[:100]!a}, and the body says {expected[:100]!a}")
 
 
-def _check_name(headers: Headers, method: str, params: JsonObject) -> None:
+def _name_param(method: str) -> str | None:
     spec = METHODS.get(method)
-    if spec is None or spec.name_param is None:
+    return None if spec is None else spec.name_param
+
+
+def _check_name(headers: Headers, name_param: str | None, params: JsonObject) -> None:
+    if name_param is None:
         return
-    expected: JsonValue = params.get(spec.name_param)
+    expected: JsonValue = params.get(name_param)
     if not isinstance(expected, str):
         return  # which the check of the params will tell
     given = headers.get(NAME_HEADER)
     if given is None or _decoded(NAME_HEADER, given) != expected:
         said = "missing" if given is None else f"{given[:100]!a}"
-        where = f"params.{spec.name_param}"
+        where = f"params.{name_param}"
         raise header_mismatch(f"{NAME_HEADER} is {said}, and {where} is {expected[:100]!a}")
 
 

@@ -1,0 +1,213 @@
+"""What extensions can do beside adding tools and methods: run along, and let work outlive requests."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import Any
+
+import attrs
+import pytest
+import trio
+
+from trio_mcp import Client, Context, InputRequiredResult, MCPServer, ToolError
+from trio_mcp.client import ClientExtension, ResultClaim
+from trio_mcp.mcpserver import Extension
+from trio_mcp.server import Server
+from trio_mcp.types import (
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    Result,
+    TextContent,
+    wire_field,
+    wire_model,
+)
+
+
+class Running(Extension):
+    identifier = "com.example/running"
+
+    def __init__(self, log: list[str]) -> None:
+        self.log = log
+
+    @asynccontextmanager
+    async def lifespan(self, server: MCPServer) -> Any:
+        names = [tool.name for tool in await server.list_tools()]
+        self.log.append(f"begins with {names}")
+        try:
+            yield object()
+        finally:
+            self.log.append("ends")
+
+
+async def test_an_extension_runs_inside_of_the_lifespan_of_each_run():
+    log: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(server: MCPServer) -> Any:
+        log.append("server begins")
+        yield {}
+        log.append("server ends")
+
+    mcp = MCPServer("running", lifespan=lifespan, extensions=[Running(log)])
+
+    @mcp.tool()
+    def state(ctx: Context) -> str:
+        states = ctx.request_context.lifespan_states
+        assert [*states] == ["com.example/running"]
+        return str(id(states["com.example/running"]))
+
+    async with Client(mcp) as one, Client(mcp) as other:
+        mine = (await one.call_tool("state")).content[0].text
+        assert (await one.call_tool("state")).content[0].text == mine
+        assert (await other.call_tool("state")).content[0].text != mine
+    assert log == [
+        *("server begins", "begins with ['state']") * 2,
+        *("ends", "server ends") * 2,
+    ]
+
+
+async def test_a_failure_of_a_client_does_not_reach_what_runs_along():
+    log: list[str] = []
+    mcp = MCPServer("running", extensions=[Running(log)])
+    with pytest.raises(RuntimeError, match="its own"):
+        async with Client(mcp):
+            raise RuntimeError("its own")
+    assert log == ["begins with []", "ends"]
+
+
+def test_two_lifespans_cannot_have_one_name():
+    server = Server("twice")
+    server.add_lifespan("one", trio.open_nursery)
+    with pytest.raises(ValueError, match="lifespan of the name 'one'"):
+        server.add_lifespan("one", trio.open_nursery)
+    with pytest.raises(TypeError, match="lifespan"):
+        server.add_lifespan("two", 7)
+
+
+# Work that goes another way
+
+
+class Asking(Extension):
+    """Answers the questions of tools by itself."""
+
+    identifier = "com.example/asking"
+
+    def __init__(self, seconds: float = 0) -> None:
+        self.seconds = seconds
+        self.asked: list[str] = []
+
+    async def intercept_tool_call(self, params: Any, ctx: Any, call_next: Any) -> Any:
+        with trio.CancelScope() as scope:
+            inner = ctx.detach(scope, self.ask)
+            result = await call_next(inner)
+            if isinstance(result, InputRequiredResult):
+                answers = {"colour": {"action": "accept", "content": {"name": "blue"}}}
+                again = {**ctx.params, "inputResponses": answers, "requestState": "again"}
+                result = await call_next(attrs.evolve(inner, params=again))
+            inner.mute()
+            return inner.write_answer(result)
+
+    async def ask(self, request: Any) -> ElicitResult:
+        self.asked.append(request.params.message)
+        await trio.sleep(self.seconds)
+        return ElicitResult(action="accept", content={"name": "red"})
+
+
+@attrs.frozen
+class Colour:
+    name: str
+
+
+async def never_asked(context: Any, params: Any) -> ElicitResult:
+    raise AssertionError
+
+
+def asking_server(extension: Extension, **options: Any) -> MCPServer:
+    mcp = MCPServer("asking", extensions=[extension])
+
+    @mcp.tool(**options)
+    async def paint(ctx: Context) -> str:
+        answer = await ctx.elicit("Which colour?", Colour)
+        return answer.data.name
+
+    @mcp.tool()
+    def pick(ctx: Context) -> str | InputRequiredResult:
+        if ctx.input_responses is None:
+            asked = ElicitRequestFormParams(message="?", requested_schema={"type": "object"})
+            return InputRequiredResult(input_requests={"colour": ElicitRequest(params=asked)})
+        return f"{ctx.input_responses['colour'].content['name']} {ctx.request_state}"
+
+    return mcp
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_an_extension_may_bring_questions_to_the_client_in_its_own_way(mode):
+    extension = Asking()
+    mcp = asking_server(extension)
+    async with Client(mcp, mode=mode, elicitation_callback=never_asked) as client:
+        result = await client.call_tool("paint")
+        assert (result.content[0].text, result.structured_content) == ("red", {"result": "red"})
+        assert extension.asked == ["Which colour?"]
+
+
+async def test_an_extension_may_answer_what_a_tool_asks_by_its_result():
+    async with Client(asking_server(Asking()), elicitation_callback=never_asked) as client:
+        assert (await client.call_tool("pick")).content[0].text == "blue again"
+
+
+async def test_the_time_of_a_tool_stands_still_while_an_extension_asks(autojump_clock):
+    mcp = asking_server(Asking(seconds=60), timeout=5)
+    async with Client(mcp, elicitation_callback=never_asked) as client:
+        assert (await client.call_tool("paint")).content[0].text == "red"
+
+
+async def test_a_question_that_the_client_cannot_answer_goes_nowhere():
+    extension = Asking()
+    async with Client(asking_server(extension)) as client:
+        with pytest.raises(Exception, match="elicitation") as caught:
+            await client.call_tool("paint")
+        assert caught.value.code == -32021
+    assert extension.asked == []
+
+
+# The client's half
+
+
+@wire_model
+class Receipt(Result):
+    result_type: str = wire_field(default="receipt", always=True)
+    number: int
+
+
+class Selling(Extension):
+    identifier = "com.example/receipts"
+
+    async def intercept_tool_call(self, params: Any, ctx: Any, call_next: Any) -> Any:
+        return {"resultType": "receipt", "number": 7}
+
+
+class Buying(ClientExtension):
+    identifier = "com.example/receipts"
+
+    def claims(self) -> list[ResultClaim[Any]]:
+        async def resolve(receipt: Receipt, context: Any) -> CallToolResult:
+            raise ToolError("nobody finishes it")
+
+        return [ResultClaim(result_type="receipt", model=Receipt, resolve=resolve)]
+
+
+async def test_a_caller_may_finish_the_call_by_hand():
+    mcp = MCPServer("selling", extensions=[Selling()])
+
+    @mcp.tool()
+    def buy() -> CallToolResult:
+        return CallToolResult(content=[TextContent(text="never")])
+
+    async with Client(mcp, extensions=[Buying()]) as client:
+        receipt = await client.call_tool("buy", allow_claimed=True)
+        assert isinstance(receipt, Receipt)
+        assert receipt.number == 7
+        with pytest.raises(TypeError, match="allow_claimed"):
+            await client.call_tool("buy", allow_claimed="yes")
