@@ -46,11 +46,6 @@ class Outcome:
     scenarios: dict[str, list[Check]]
     output: str = attrs.field(repr=False)
 
-    def without(self, prefixes: tuple[str, ...]) -> Outcome:
-        """Leave scenarios out."""
-        kept = {k: v for k, v in self.scenarios.items() if not k.startswith(prefixes)}
-        return attrs.evolve(self, scenarios=kept)
-
     def require(self, leg: str, record_property: Callable[[str, object], None]) -> None:
         """Fail unless everything was looked at and found right: a warning is a failure, too.
 

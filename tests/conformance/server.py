@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import attrs
 import trio
+from _tasks import add_tasks, tasks
 
 from trio_mcp import Context, Elicit, Image, MCPServer, Resolve, Sample, ToolError, UserMessage
 from trio_mcp.mcpserver import Audio, ElicitationResult
@@ -47,7 +48,8 @@ PNG = base64.b64decode(
 )
 WAV = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x40\x1f\0\0\1\0\x08\0data\0\0\0\0"
 
-mcp = MCPServer("trio_mcp conformance", version="1.0.0", log_level="WARNING")
+mcp = MCPServer("trio_mcp conformance", version="1.0.0", log_level="WARNING", extensions=[tasks])
+add_tasks(mcp)
 
 
 # Tools that just answer. The first one has to take a call without arguments.

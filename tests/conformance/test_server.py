@@ -55,4 +55,4 @@ def wait_listening(port: int) -> None:
 @pytest.mark.parametrize("leg", LEGS, ids=" ".join)
 def test_leg(leg, url, tmp_path, record_property):
     outcome = run_suite(tmp_path, "server", "--url", url, *leg)
-    outcome.without(LATER).require(f"server {' '.join(leg)}", record_property)
+    outcome.require(f"server {' '.join(leg)}", record_property)

@@ -1,0 +1,101 @@
+"""Tasks over HTTP: who may ask for them, and which headers name them."""
+
+from __future__ import annotations
+
+import pytest
+
+from trio_mcp import BearerAuth, Client
+from trio_mcp.auth import AuthSettings, StaticTokenVerifier
+from trio_mcp.extensions import Task, TasksClientExtension
+from trio_mcp.types import EmptyResult, Request, Result
+
+from ._studio import connect, error_of, serve, start, studio
+
+URL = "https://studio.example.com/mcp"
+
+PROTECTED = {
+    "auth": AuthSettings(issuer_url="https://login.example.com", resource_server_url=URL),
+    "token_verifier": StaticTokenVerifier(
+        {
+            "secret-of-ada": {"client_id": "ci", "subject": "ada"},
+            "secret-of-bob": {"client_id": "ci", "subject": "bob"},
+        },
+        resource=URL,
+    ),
+}
+
+
+@pytest.mark.req("R-703")
+async def test_a_task_is_that_of_the_principal_who_asked_for_it():
+    made = studio(patience=0, server=PROTECTED)
+    extensions = [TasksClientExtension()]
+    async with (
+        serve(made.mcp) as url,
+        Client(url, auth=BearerAuth("secret-of-ada"), extensions=extensions) as ada,
+        Client(url, auth=BearerAuth("secret-of-ada"), extensions=extensions) as ada_again,
+        Client(url, auth=BearerAuth("secret-of-bob"), extensions=extensions) as bob,
+    ):
+        task = await start(ada, "paint", {"seconds": 60})
+        stolen = Task(bob, task.task_id)
+        for attempt in (stolen.get, stolen.cancel, lambda: stolen.update({})):
+            error = await error_of(attempt())
+            assert (error.code, error.message) == (-32602, f"Unknown task: {task.task_id}")
+        assert (await Task(ada_again, task.task_id).get()).status == "working"
+        await task.cancel()
+
+
+@pytest.mark.req("R-703")
+async def test_ids_cannot_be_guessed():
+    async with connect(studio(patience=0).mcp, "http") as client:
+        ids = {(await start(client, "paint", {"seconds": 60})).task_id for _ in range(20)}
+    assert len(ids) == 20
+    # 192 bits, in 64 characters.
+    assert all(len(each) == 32 for each in ids)
+
+
+class Unnamed(Request):
+    pass
+
+
+class Misnamed(Request):
+    name_param = "other"
+
+
+@pytest.mark.req("R-695")
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
+async def test_a_header_repeats_the_id_of_the_task(method):
+    async with connect(studio(patience=0).mcp, "http") as client:
+        task = await start(client, "paint", {"seconds": 60})
+        params = {"taskId": task.task_id, "inputResponses": {}, "other": "another"}
+        for kind, said in ((Unnamed, "missing"), (Misnamed, "'another'")):
+            asked = kind(method=method, params=params)
+            error = await error_of(client.session.send_request(asked, Result))
+            assert error.code == -32020
+            assert f"Mcp-Name is {said}, and params.taskId is" in error.message
+        await task.get()
+        await task.update({})
+        await task.cancel()
+
+
+@pytest.mark.req("R-695")
+async def test_a_method_of_any_extension_may_have_such_a_header():
+    made = studio()
+
+    async def fetch(ctx, params):
+        return EmptyResult()
+
+    made.mcp.lowlevel_server.add_request_handler(
+        "com.example/fetch", dict, fetch, name_param="parcel"
+    )
+
+    class Fetch(Request):
+        name_param = "parcel"
+
+    async with connect(made.mcp, "http") as client:
+        for kind, code in ((Fetch, None), (Unnamed, -32020)):
+            asked = kind(method="com.example/fetch", params={"parcel": "p/1 ü"})
+            sent = client.session.send_request(asked, EmptyResult)
+            if code is None:
+                await sent
+            else:
+                assert (await error_of(sent)).code == code

@@ -1,0 +1,131 @@
+"""What a server keeps of a task."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from trio_mcp._codec._public import to_json
+
+from ._wire import CreateTaskResult, DetailedTask
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trio_mcp.types import JsonObject, TaskStatus
+
+OVER: Final = frozenset({"completed", "failed", "cancelled"})
+"""The statuses that are final."""
+
+
+@attrs.frozen(kw_only=True)
+class StoredTask:
+    """A task, as a `TaskStore` keeps it. All of it can be written as JSON.
+
+    Attributes:
+      task_id: Whoever knows it, and is the owner, may ask for the task.
+      owner: Whose it is (``ctx.principal.key``); None where nobody says who asks.
+      created_at: In seconds since 1970.
+      updated_at: The same, of the last change.
+      ttl: Seconds from its creation for which it is kept.
+      poll_interval: Seconds after which to ask again.
+      version: Counts its changes.
+      status: Where it stands; final once it is completed, failed or cancelled.
+      status_message: The same for people.
+      input_requests: The questions that wait for an answer, as JSON.
+      input_responses: The answers that came, as JSON, while the task goes on.
+      result: What the request would have been answered.
+      error: What it would have failed with.
+
+    """
+
+    task_id: str
+    owner: str | None
+    created_at: float
+    updated_at: float
+    ttl: float
+    poll_interval: float
+    version: int = 0
+    status: TaskStatus = "working"
+    status_message: str | None = None
+    input_requests: Mapping[str, JsonObject] = attrs.field(factory=dict[str, Any])
+    input_responses: Mapping[str, JsonObject] = attrs.field(factory=dict[str, Any])
+    result: JsonObject | None = None
+    error: JsonObject | None = None
+
+    @property
+    def expires_at(self) -> float:
+        """Until when it is kept, in seconds since 1970."""
+        return self.created_at + self.ttl
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its status is final."""
+        return self.status in OVER
+
+    def changed(self, now: float, **changes: Any) -> StoredTask:
+        """Make its next version."""
+        return attrs.evolve(self, version=self.version + 1, updated_at=now, **changes)
+
+    def ended(self, now: float, status: TaskStatus, **changes: Any) -> StoredTask:
+        """Make its last version, without the questions and answers on the way there."""
+        return self.changed(now, status=status, input_requests={}, input_responses={}, **changes)
+
+    def asking(self, now: float, key: str, question: JsonObject) -> StoredTask:
+        """Make the version that waits for one more answer."""
+        return self._with_questions(now, {**self.input_requests, key: question})
+
+    def not_asking(self, now: float, key: str) -> StoredTask:
+        """Make the version that no longer waits for one."""
+        left = {name: each for name, each in self.input_requests.items() if name != key}
+        return self._with_questions(now, left)
+
+    def answered(self, now: float, answers: Mapping[str, JsonObject]) -> StoredTask:
+        """Make the version that has got answers to some of its questions."""
+        left = {name: each for name, each in self.input_requests.items() if name not in answers}
+        return self._with_questions(now, left, input_responses={**self.input_responses, **answers})
+
+    def _with_questions(
+        self, now: float, questions: Mapping[str, JsonObject], **changes: Any
+    ) -> StoredTask:
+        status = "input_required" if questions else "working"
+        return self.changed(now, status=status, input_requests=questions, **changes)
+
+    # As the client sees it
+
+    def to_created(self) -> CreateTaskResult:
+        """Make the answer to the request that has become the task."""
+        return CreateTaskResult(**self._fields())
+
+    def to_detailed(self) -> JsonObject:
+        """Make the answer to ``tasks/get``, which has one more member for most statuses."""
+        written = to_json(DetailedTask(**self._fields()))
+        if self.status == "input_required":
+            written["inputRequests"] = dict(self.input_requests)
+        elif self.status == "completed":
+            written["result"] = self.result
+        elif self.status == "failed":
+            written["error"] = self.error
+        return written
+
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "task_id": self.task_id,
+            "status": self.status,
+            "status_message": self.status_message,
+            "created_at": _iso(self.created_at),
+            "last_updated_at": _iso(self.updated_at),
+            "ttl_ms": _milliseconds(self.ttl),
+            "poll_interval_ms": _milliseconds(self.poll_interval),
+        }
+
+
+def _iso(seconds: float) -> str:
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, round(seconds * 1000))

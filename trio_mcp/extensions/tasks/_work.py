@@ -1,0 +1,308 @@
+"""One call of a tool that may become a task."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import trio
+
+from trio_mcp._codec._public import from_json, to_json
+from trio_mcp._rpc._gather import run_all
+from trio_mcp._rpc._nursery import finish_within, open_background_nursery
+from trio_mcp.errors import LocalError, MCPError, ToolError, UnexpectedToolError
+from trio_mcp.server import authenticated_principal
+from trio_mcp.types import (
+    INTERNAL_ERROR,
+    CallToolResult,
+    InputRequiredResult,
+    TextContent,
+    WireModel,
+)
+
+from ._answers import read_answer
+from ._run import STORE_SECONDS
+
+if TYPE_CHECKING:
+    from trio_mcp.server import CallNext, HandlerResult, ServerRequestContext
+    from trio_mcp.types import InputRequest, InputResponse, JsonObject
+
+    from ._run import TaskRun
+
+logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
+
+MAX_ROUNDS: Final = 10
+"""How often a tool is called again with what it asked for by its result, within a task."""
+
+_FIRST_DELAY: Final = 0.05
+_LONGEST_DELAY: Final = 0.25
+# Seconds before a tool that gave a state and asked nothing is called again, as clients do.
+
+_INTERNAL: Final = "Internal server error"
+
+
+@attrs.frozen(eq=False)
+class _Outcome:
+    result: HandlerResult = None
+    error: Exception | None = None
+
+    @property
+    def asks(self) -> bool:
+        return self.error is None and _needs_input(self.result)
+
+    def unwrap(self) -> HandlerResult:
+        if self.error is None:
+            return self.result
+        try:
+            raise self.error
+        finally:
+            # Its traceback holds this frame, which must not hold it in turn.
+            del self
+
+
+@attrs.define(eq=False)
+class _Question:
+    request: InputRequest
+    answered: trio.Event = attrs.field(factory=trio.Event)
+    answer: JsonObject = attrs.field(factory=dict[str, Any])
+
+
+class Work:
+    """A call that runs in the nursery of the server's run, and is waited for by its request.
+
+    The request waits until the tool returns, asks something while it works, or has taken as long
+    as its patience lasts. In the first case it is answered by that, as if there were no tasks;
+    a question by the tool's result is one more round of the request. In the others it is answered
+    by a task, to which the work belongs from then on.
+
+    Args:
+      run: Of the server.
+      ctx: Of the request.
+      call_next: Calls the tool.
+      always: Whether a result that comes at once is that of a task, too.
+
+    """
+
+    def __init__(
+        self,
+        run: TaskRun,
+        ctx: ServerRequestContext[Any, Any],
+        call_next: CallNext,
+        *,
+        always: bool,
+    ) -> None:
+        self._run = run
+        self._call_next = call_next
+        self._always = always
+        self._scope = trio.CancelScope()
+        self._ctx = ctx.detach(self._scope, self._ask)
+        self._outcome: _Outcome | None = None
+        self._first = trio.Event()  # it is over, or asks
+        self._decided = trio.Event()  # the request is answered
+        self._task_id: str | None = None
+        self._keys = 0
+        self._questions: dict[str, _Question] = {}
+        self._woken = trio.Event()
+
+    # In the request
+
+    async def answer(self, ctx: ServerRequestContext[Any, Any]) -> HandlerResult:
+        """Wait for what the request is to be answered.
+
+        Raises:
+          MCPError: if the tool raised it at once; if there is no room for a task.
+
+        Cancellation:
+          The work is cancelled, too.
+
+        """
+        self._run.nursery.start_soon(self._work, name=f"work of {ctx.method} #{ctx.request_id}")
+        try:
+            with trio.move_on_after(self._run.times.patience):
+                await self._first.wait()
+            outcome = self._outcome
+            if outcome is not None and (outcome.error or outcome.asks or not self._always):
+                self._decided.set()
+                return outcome.unwrap()
+            created = await self._become_task()
+            self._decided.set()
+            return created
+        finally:
+            if not self._decided.is_set():
+                why = None if ctx.exchange is None else ctx.exchange.cancel_reason
+                self._scope.cancel(reason=why or "its request was given up")
+
+    async def _become_task(self) -> HandlerResult:
+        task = self._run.new_task(authenticated_principal(self._ctx))
+        await self._run.keep(task, self)
+        self._task_id = task.task_id
+        self._scope.deadline = trio.current_time() + task.ttl
+        # Neither progress nor log messages are sent for tasks.
+        self._ctx.mute()
+        return task.to_created()
+
+    # In the nursery
+
+    async def _work(self) -> None:
+        is_over = False
+        try:
+            with self._scope:
+                async with open_background_nursery() as nursery:
+                    nursery.start_soon(self._watch, name="watch of a task")
+                    outcome = await self._call()
+                if self._task_id is not None:
+                    await self._end(self._task_id, outcome)
+            # What was cancelled by its client or its time is written down by whoever did.
+            is_over = True
+        finally:
+            if self._task_id is not None:
+                self._run.forget(self._task_id)
+                if not is_over:
+                    with finish_within(STORE_SECONDS):
+                        await self._fail(  # noqa: ASYNC102 - in finish_within
+                            self._task_id, INTERNAL_ERROR, "The server was stopped"
+                        )
+
+    async def _call(self) -> _Outcome:
+        ctx, delay = self._ctx, _FIRST_DELAY
+        for _ in range(MAX_ROUNDS):
+            try:
+                outcome = _Outcome(await self._call_next(ctx))
+            except Exception as exc:  # noqa: BLE001 - told where the request or the task ends
+                outcome = _Outcome(error=exc)
+            if not self._decided.is_set():
+                self._outcome = outcome
+                self._first.set()
+                await self._decided.wait()
+            if self._task_id is None or not outcome.asks:
+                return outcome
+            asked = _read_questions(outcome.result)
+            try:
+                answers = await self._ask_all(asked)
+            except Exception as exc:  # noqa: BLE001 - as above
+                return _Outcome(error=exc)
+            if not answers:
+                await trio.sleep(delay)
+                delay = min(2 * delay, _LONGEST_DELAY)
+            ctx = _next_round(self._ctx, answers, asked.request_state)
+        return _Outcome(
+            error=MCPError(INTERNAL_ERROR, f"Input is still needed after {MAX_ROUNDS} rounds")
+        )
+
+    async def _end(self, task_id: str, outcome: _Outcome) -> None:
+        exc = outcome.error
+        if isinstance(exc, MCPError) and not isinstance(exc, LocalError):
+            error = to_json(exc.error)
+            await self._run.end(task_id, "failed", error=error, status_message=error["message"])
+            return
+        try:
+            result = self._ctx.write_answer(_result_of(outcome))
+        except Exception as defect:
+            logger.exception("The task %.6s… failed", task_id, exc_info=defect)
+            await self._fail(task_id, INTERNAL_ERROR, _INTERNAL)
+        else:
+            await self._run.end(task_id, "completed", result=result)
+
+    async def _fail(self, task_id: str, code: int, message: str) -> None:
+        error = {"code": code, "message": message}
+        await self._run.end(task_id, "failed", error=error, status_message=message)
+
+    # Questions
+
+    async def _ask(self, request: InputRequest) -> InputResponse:
+        """Bring a question to the client by the task, which the call becomes if it is none."""
+        self._first.set()
+        await self._decided.wait()
+        task_id = self._task_id
+        assert task_id is not None
+        self._keys += 1
+        key = f"input-{self._keys}"
+        question = self._questions[key] = _Question(request)
+        written = to_json(request)
+        try:
+            await self._run.change(task_id, lambda task, now: task.asking(now, key, written))
+            await question.answered.wait()
+        finally:
+            del self._questions[key]
+            if not question.answered.is_set():
+                # The tool waits no longer, so nobody has to think about it.
+                with finish_within(STORE_SECONDS):
+                    await self._run.withdraw(task_id, key)  # noqa: ASYNC102 - as above
+        return read_answer(request, question.answer)
+
+    async def _ask_all(self, asked: InputRequiredResult) -> dict[str, InputResponse]:
+        requests = asked.input_requests or {}
+        ask = self._ctx.session.ask
+        return await run_all(
+            {
+                key: partial(ask, each, required_by=f"the question {key!r}")
+                for key, each in requests.items()
+            }
+        )
+
+    def wake(self) -> None:
+        """The task may have changed."""
+        self._woken.set()
+
+    async def _watch(self) -> None:
+        while True:
+            await self._woken.wait()
+            self._woken = trio.Event()
+            if self._task_id is None:
+                continue
+            try:
+                task = await self._run.store.get(self._task_id)
+            except Exception:
+                logger.exception("The task %.6s… could not be read", self._task_id)
+                continue
+            if task is None or task.status == "cancelled":
+                self._scope.cancel(reason="the client cancelled the task")
+                return
+            for key, question in self._questions.items():
+                answer = task.input_responses.get(key)
+                if answer is not None:
+                    question.answer = answer
+                    question.answered.set()
+
+
+def _needs_input(result: HandlerResult) -> bool:
+    mark: object = (
+        result.get("resultType")
+        if isinstance(result, dict)
+        else getattr(result, "result_type", None)
+    )
+    return mark == "input_required"
+
+
+def _read_questions(result: HandlerResult) -> InputRequiredResult:
+    if isinstance(result, WireModel):
+        result = to_json(result)
+    return from_json(InputRequiredResult, result)
+
+
+def _next_round(
+    ctx: ServerRequestContext[Any, Any], answers: dict[str, InputResponse], state: str | None
+) -> ServerRequestContext[Any, Any]:
+    params = dict(ctx.params or {})
+    params.pop("inputResponses", None)
+    params.pop("requestState", None)
+    if answers:
+        params["inputResponses"] = {key: to_json(each) for key, each in answers.items()}
+    if state is not None:
+        params["requestState"] = state
+    return attrs.evolve(ctx, params=params)
+
+
+def _result_of(outcome: _Outcome) -> HandlerResult:
+    """Give the result; of what another extension refused, the one that its request would have.
+
+    Raises:
+      Exception: what else was raised.
+
+    """
+    exc = outcome.error
+    if isinstance(exc, ToolError) and not isinstance(exc, UnexpectedToolError):
+        return CallToolResult(content=[TextContent(text=str(exc))], is_error=True)
+    return outcome.unwrap()
