@@ -15,6 +15,7 @@ import trio
 from trio_mcp.auth import _fetch
 from trio_mcp.auth._addresses import AddressRefused, is_private_host, literal, refusal_of
 from trio_mcp.auth._fetch import fetch
+from trio_mcp.auth.server._documents import Documents, Unavailable
 from trio_mcp.errors import ConnectionLost, OAuthFlowError
 from trio_mcp.transports import serve_http_app
 from trio_mcp.transports.http._serve_options import ServeOptions
@@ -54,7 +55,12 @@ async def open_site() -> AsyncGenerator[tuple[str, Site], None]:
 
 # Addresses
 
-PUBLIC = ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "64:ff9b::5db8:d822"]
+PUBLIC = [
+    "93.184.216.34",
+    "2606:2800:220:1:248:1893:25c8:1946",
+    "64:ff9b::5db8:d822",
+    "::ffff:0:8.8.8.8",
+]
 PRIVATE = [
     "127.0.0.1",
     "127.8.9.10",
@@ -69,6 +75,14 @@ PRIVATE = [
     "64:ff9b::a00:1",
     "2002:a00:1::",
     "2001:0:5ef5:79fd:0:0:f5ff:fffe",
+    "64:ff9b:1::808:808",
+    "64:ff9b:1:a00:0:100::",
+    "::10.0.0.1",
+    "::ffff:0:10.0.0.1",
+    "fec0::1",
+    "5f00::1",
+    "3fff::1",
+    "192.88.99.1",
 ]
 NEVER = [
     "169.254.169.254",
@@ -78,6 +92,11 @@ NEVER = [
     "fd00:ec2::254",
     "100.100.100.200",
     "192.0.0.192",
+    "168.63.129.16",
+    "::169.254.169.254",
+    "::ffff:0:169.254.169.254",
+    "64:ff9b:1::a9fe:a9fe",
+    "64:ff9b:1:a9fe:a9:fe00::",
     "0.0.0.0",
     "0.1.2.3",
     "::",
@@ -165,6 +184,37 @@ async def test_a_remote_party_leads_nobody_into_a_private_network(
 async def test_only_https_is_asked_except_on_this_machine(url: str) -> None:
     with pytest.raises(OAuthFlowError, match="the metadata must be an https URL"):
         await fetch(url, what="the metadata", allow_private=True)
+
+
+ODD_HOSTS = [
+    "a..b", "a" * 64 + ".invalid", ".", "[1.2.3.4]", "[1::2::3]", "[:]", "[.]", "%41", "a_b.invalid", "xn--a",
+    "xn--999999999", "1.2.3.4.5", "!$&'()*+,;=", "a,b.invalid", "a" * 300, "256.256.256.256", "0x1g", "a.", "-",
+    "a:0", "a:65536", "a:99999", "a:999999999999999999999", "a:", "127.0.0.1.", "1.1.1.1:70000", "~", "`", "^",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", ODD_HOSTS)
+@pytest.mark.parametrize("is_ours", [True, False])
+async def test_host_that_is_none_is_our_error(host: str, is_ours: bool) -> None:
+    async def handle(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("nobody")
+
+    class Local(Resolver):
+        async def getaddrinfo(self, host: Any, *args: Any, **more: Any) -> list[Any]:  # type: ignore[override]
+            # As trio's own, which asks the system.
+            (host if isinstance(host, bytes) else host.encode("idna")).decode("ascii")
+            return await super().getaddrinfo(host, *args, **more)
+
+    trio.socket.set_custom_hostname_resolver(Local({}))
+    client = None if is_ours else mocked(handle)
+    with pytest.raises((OAuthFlowError, ConnectionLost)):
+        await fetch(f"https://{host}/x", http_client=client, timeout=5)
+
+
+async def test_answer_of_the_resolver_that_is_no_address_is_our_error() -> None:
+    trio.socket.set_custom_hostname_resolver(Resolver({"odd.example": ["somewhere"]}))
+    with pytest.raises(ConnectionLost, match="has no address"):
+        await fetch("https://odd.example/x")
 
 
 async def test_what_is_checked_is_what_is_connected_to() -> None:
@@ -345,6 +395,17 @@ async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatc
             await fetch("https://auth.example.com/x")
         nursery.cancel_scope.cancel()
     assert asked[0].startswith(b"CONNECT auth.example.com:443")
+
+
+async def test_what_strangers_name_goes_to_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    trio.socket.set_custom_hostname_resolver(Resolver({"in.example": ["10.0.0.1"]}))
+    with pytest.raises(AddressRefused, match=r"10\.0\.0\.1"):
+        await fetch("https://in.example/x", use_proxy=False)
+    with pytest.raises(Unavailable):
+        await Documents("key set", limit=1000).get("https://in.example/x")
 
 
 async def test_the_certificate_has_to_be_of_the_name_and_not_of_the_address(

@@ -19,12 +19,24 @@ from trio_mcp.errors import ConnectionLost, OAuthFlowError
 Address: TypeAlias = IPv4Address | IPv6Address
 
 # They tell whoever asks from the machine itself its credentials: of AWS, Google, Azure and others
-# (link-local), of AWS over IPv6, of Alibaba and of Oracle.
+# (link-local), of AWS over IPv6, of Alibaba, of Oracle, and another one of Azure.
 _OF_CLOUDS: Final = frozenset(
-    ip_address(each) for each in ("fd00:ec2::254", "100.100.100.200", "192.0.0.192")
+    ip_address(each)
+    for each in ("fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16")
 )
 _THIS_NETWORK: Final = ip_network("0.0.0.0/8")
-_NAT64: Final = ip_network("64:ff9b::/96")
+_LOCAL_NAT64: Final = ip_network("64:ff9b:1::/48")
+# What holds an address of version 4 in its last 32 bits: translated by networks (RFC 6052, 8215
+# and 2765), or taken for it by old systems (RFC 4291, section 2.5.5.1).
+_HOLDS_IPV4: Final = tuple(
+    ip_network(each) for each in ("64:ff9b::/96", "::ffff:0:0:0/96", "::/96")
+)
+# Of one network alone, or of none, whatever the tables say that Python has of them.
+_NOT_GLOBAL: Final = tuple(
+    ip_network(each)
+    for each in ("fec0::/10", "3fff::/20", "5f00::/16", "192.88.99.0/24", str(_LOCAL_NAT64))
+)
+_HERE: Final = frozenset(ip_address(each) for each in ("::", "::1"))
 
 
 class AddressRefused(OAuthFlowError):
@@ -36,13 +48,25 @@ def refusal_of(address: Address, *, allow_private: bool) -> str | None:
     inner = _inside(address)
     if inner is not None:
         return refusal_of(inner, allow_private=allow_private)
+    if address in _LOCAL_NAT64:
+        # Which of these forms a network uses, it alone knows (RFC 6052, section 2.2).
+        number = int(address)
+        whole = (number >> 48 & 0xFFFF_0000) | (number >> 40 & 0xFFFF)
+        for each in (number & 0xFFFF_FFFF, whole):
+            refusal = refusal_of(IPv4Address(each), allow_private=True)
+            if refusal is not None and each:
+                return refusal
     if address.is_link_local or address in _OF_CLOUDS:
         return "which is link-local or tells the secrets of a machine"
     if address.is_multicast or address.is_unspecified or _is_reserved(address):
         return "which is no address of a server"
-    if not allow_private and not address.is_global:
+    if not allow_private and not _is_global(address):
         return "which is private: allow_private_addresses=True permits that"
     return None
+
+
+def _is_global(address: Address) -> bool:
+    return address.is_global and not any(address in each for each in _NOT_GLOBAL)
 
 
 def _is_reserved(address: Address) -> bool:
@@ -56,7 +80,7 @@ def _inside(address: Address) -> Address | None:
     """Give the address of version 4 that one of version 6 leads to, if it is of that kind."""
     if isinstance(address, IPv4Address):
         return None
-    if address in _NAT64:
+    if address not in _HERE and any(address in each for each in _HOLDS_IPV4):
         return IPv4Address(int(address) & 0xFFFF_FFFF)
     teredo = address.teredo
     return address.ipv4_mapped or address.sixtofour or (None if teredo is None else teredo[1])
@@ -71,7 +95,7 @@ def literal(host: str) -> Address | None:
     try:
         # What the C library takes for one too: `2130706433`, `0x7f.1`, `127.1`.
         return IPv4Address(socket.inet_aton(host)) if host[-1:].isalnum() else None
-    except (OSError, UnicodeError):
+    except (OSError, ValueError):
         return None
 
 
@@ -88,11 +112,12 @@ async def addresses_of(host: str, port: int, what: str) -> list[Address]:
         return [written]
     try:
         found = await trio.socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as exc:
+        # The types say that there may be numbers: in builds of Python without IPv6.
+        texts = [cast("str", each[4][0]).partition("%")[0] for each in found]
+        return [ip_address(each) for each in dict.fromkeys(texts)]
+    except (OSError, ValueError, OverflowError) as exc:
+        # What no name can be (labels that are empty or too long) is a `UnicodeError`.
         raise ConnectionLost(f"{what}: the host {host!r:.200} has no address ({exc})") from exc
-    # The types say that there may be numbers: in builds of Python without IPv6.
-    texts = [cast("str", each[4][0]).partition("%")[0] for each in found]
-    return [ip_address(each) for each in dict.fromkeys(texts)]
 
 
 def check_addresses(
@@ -119,4 +144,4 @@ async def is_private_host(host: str, port: int, what: str) -> bool:
 
     """
     addresses = await addresses_of(host, port, what)
-    return any(not (_inside(each) or each).is_global for each in addresses)
+    return any(not _is_global(_inside(each) or each) for each in addresses)

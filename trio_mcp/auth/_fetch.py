@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import attrs
@@ -64,6 +65,7 @@ async def fetch(
     allow_http: bool = False,
     follow_redirects: bool = True,
     http_client: Any = None,
+    use_proxy: bool = True,
     what: str = "request",
 ) -> HttpAnswer:
     """Send one request, and return its answer, whatever its status.
@@ -84,6 +86,8 @@ async def fetch(
       follow_redirects: Whether those of a GET are followed.
       http_client: An ``httpx.AsyncClient`` of the user, or what looks like one. It looks up
           names itself, so only addresses that are written in the URL are checked then.
+      use_proxy: Whether a proxy of the environment is used where there is one. It looks up names
+          itself, and they are not checked here: not for what strangers name.
       what: What is wanted, for errors.
 
     Raises:
@@ -103,6 +107,7 @@ async def fetch(
         allow_private,
         allow_http,
         http_client,
+        use_proxy,
         what,
     )
     with trio.move_on_after(timeout):
@@ -130,6 +135,7 @@ class _Order:
     allow_private: bool
     allow_http: bool
     http_client: Any
+    use_proxy: bool
     what: str
 
 
@@ -139,6 +145,7 @@ async def _send(order: _Order) -> HttpAnswer:
     if not order.allow_http or parts is None:
         check_https(what, url)
     assert parts is not None
+    _check_readable(order)
     host, port = parts.host, parts.port or 443
     written = literal(host)
     if written is not None:
@@ -150,13 +157,27 @@ async def _send(order: _Order) -> HttpAnswer:
         )
     if http_client is not None:
         return await _exchange(http_client, order, None)
-    if _has_proxy(url, host):
+    if order.use_proxy and _has_proxy(url, host):
         # It looks up names itself, and is the network's own guard.
         async with make_client(url) as client:
             return await _exchange(client, order, None)
     addresses = await addresses_of(host, port, what)
     check_addresses(host, addresses, what, allow_private=order.allow_private)
     return await _try_each(addresses, order)
+
+
+def _check_readable(order: _Order) -> None:
+    # There are hosts and ports that one library has no objection to, and another raises at.
+    import httpx  # noqa: PLC0415 - whoever brings a client need not load it
+
+    try:
+        urlsplit(order.url).port  # noqa: B018 - it is read there
+        is_loopback(order.url)
+        httpx.URL(order.url).host  # noqa: B018 - it is decoded there
+    except (ValueError, httpx.InvalidURL):
+        raise OAuthFlowError(
+            f"{order.what}: {order.url!r:.200} is no URL that can be asked"
+        ) from None
 
 
 def _has_proxy(url: str, host: str) -> bool:

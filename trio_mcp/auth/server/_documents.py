@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from trio_mcp.auth._step_types import HttpAnswer
     from trio_mcp.types._base import JsonObject
+
+logger: Final = logging.getLogger("trio_mcp.auth")
 
 LEAST_AGE: Final = 60.0
 """Seconds that a document is kept in any case, so that nobody has it fetched again and again."""
@@ -51,6 +54,8 @@ class Documents:
       limit: Bytes that one may have.
       most: How many are kept.
       allow_private: Whether addresses of private networks and this machine may be asked.
+      use_proxy: Whether a proxy of the environment is used. It looks up names itself, and would
+        reach what is refused here: not for what strangers name.
       http_client: Asks, in place of a client made here.
       now: The time, in seconds since the epoch.
 
@@ -63,6 +68,7 @@ class Documents:
         limit: int,
         most: int = 1000,
         allow_private: bool = False,
+        use_proxy: bool = False,
         http_client: Any = None,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -70,6 +76,7 @@ class Documents:
         self._limit = limit
         self._most = most
         self._allow_private = allow_private
+        self._use_proxy = use_proxy
         self._http_client = http_client
         self._now = now
         # As text: read, a small one may take twenty times as much.
@@ -133,11 +140,14 @@ class Documents:
                 allow_private=self._allow_private,
                 # Where a document is says whose it is.
                 follow_redirects=False,
+                use_proxy=self._use_proxy,
                 http_client=self._http_client,
                 what=self._what,
             )
         except MCPError as exc:
-            raise Unavailable(exc.message) from exc
+            # Whoever names a URL is not told what this network knows of its host.
+            logger.info("%s", exc.message)
+            raise Unavailable(f"The {self._what} at {url!r:.200} cannot be had") from exc
         document = self._read(url, answer)
         now = self._now()
         self._kept.pop(url, None)

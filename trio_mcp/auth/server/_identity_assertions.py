@@ -145,6 +145,7 @@ class IdentityAssertionVerifier:
             limit=MAX_KEY_SET,
             most=max(len(self._providers), 1),
             allow_private=allow_private_addresses,
+            use_proxy=True,  # the author of the server has named them
             http_client=http_client,
             now=now,
         )
