@@ -62,7 +62,7 @@ class InvalidJwt(ValueError):
 
 
 class UnknownKey(InvalidJwt):
-    """None of the keys is the one by which a token says that it was signed."""
+    """A token may be by a key that is not known: no key has the name that it says, if it does."""
 
 
 @attrs.frozen
@@ -126,7 +126,8 @@ def verify_jwt(
         for any.
 
     Raises:
-      UnknownKey: if none of the keys has the name or the kind that the token speaks of.
+      UnknownKey: if none of the keys has the name or the kind that the token speaks of; or, where
+        it names none, none of them has signed it.
       InvalidJwt: if it is no signed token, or was not signed by any of the keys.
 
     """
@@ -141,8 +142,7 @@ def verify_jwt(
     signature = _decode("signature", parts[2])
     signed = token[: -len(parts[2]) - 1].encode()
     candidates = keys(header) if callable(keys) else keys
-    if not _is_signed(signed, signature, algorithm, header, candidates):
-        raise InvalidJwt("the signature of the token is wrong")
+    _check_signature(signed, signature, algorithm, header, candidates)
     return VerifiedJwt(header, _object("payload", parts[1]))
 
 
@@ -292,9 +292,9 @@ def default_algorithm(key: Key) -> str:
 # Parts
 
 
-def _is_signed(
+def _check_signature(
     signed: bytes, signature: bytes, algorithm: str, header: JsonObject, keys: Sequence[Key]
-) -> bool:
+) -> None:
     fitting = [(key, model) for key in keys if (model := _model_for(key, algorithm)) is not None]
     kid = header.get("kid")
     if kid is not None:
@@ -302,7 +302,11 @@ def _is_signed(
         fitting = named or [each for each in fitting if each[0].kid is None]
     if not fitting:
         raise UnknownKey("no key is known by which the token could have been signed")
-    return any(model.verify(signed, signature, key) for key, model in fitting[:_MAX_KEYS_TRIED])
+    if any(model.verify(signed, signature, key) for key, model in fitting[:_MAX_KEYS_TRIED]):
+        return
+    if kid is not None and fitting[0][0].kid == kid:
+        raise InvalidJwt("the signature of the token is wrong")
+    raise UnknownKey("the signature of the token is wrong, or by a key that is not known")
 
 
 def _model_for(key: Key, algorithm: str, operation: str = "verify") -> JWSAlgModel | None:

@@ -252,6 +252,39 @@ async def test_keys_may_be_published_by_the_client():
     assert asked == ["https://client.example.com/keys"]
 
 
+@pytest.mark.parametrize("names", [("1", "2"), (None, None)], ids=["named", "nameless"])
+async def test_key_that_a_client_changes_is_fetched_but_not_for_every_stranger(names):
+    client = SIGNING.evolve(jwks=None, jwks_uri="https://client.example.com/keys")
+    next_key, now, asked = generate_key("ES256"), [1_000_000.0], []
+    published = [public_jwk(KEY) | ({"kid": names[0]} if names[0] else {})]
+
+    def publish(request):
+        asked.append(str(request.url))
+        return httpx.Response(200, json={"keys": published})
+
+    def signed():
+        return sign_jwt(claims(), next_key, "ES256", kid=names[1])
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(publish)) as http:
+        keys = ClientKeys(http_client=http)
+        keys._documents._now = lambda: now[0]
+        assertions = ClientAssertions({ISSUER}, keys.of)
+        await assertions.check(client, sign_jwt(claims(), KEY, "ES256", kid=names[0]))
+        published[:] = [public_jwk(next_key) | ({"kid": names[1]} if names[1] else {})]
+        now[0] += 59
+        for _ in range(5):
+            with pytest.raises(RefusedRequest):
+                await assertions.check(client, signed())
+        assert len(asked) == 1
+        now[0] += 1
+        await assertions.check(client, signed())
+        assert len(asked) == 2
+        for _ in range(5):
+            with pytest.raises(RefusedRequest):
+                await assertions.check(client, sign_jwt(claims(), KEY, "ES256", kid="made up"))
+        assert len(asked) == 2
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -265,12 +265,65 @@ async def test_new_key_is_fetched_when_a_token_names_it_but_not_for_every_strang
     party.body = key_set(KEY, NEXT)
     rotated = signed(key=NEXT, kid="1")
     now[0] = 29
-    assert await verifier.verify_token(rotated) is None  # they were fetched just now
+    with pytest.raises(VerifierUnavailable, match="were fetched before it came"):
+        await verifier.verify_token(rotated)
     now[0] = 30
     assert await verifier.verify_token(rotated) is not None
     for name in range(50):
         assert await verifier.verify_token(signed(key=NEXT, kid=f"made up {name}")) is None
     assert len(party.seen) == 2
+
+
+async def test_token_by_an_unknown_key_is_bad_when_keys_were_fetched_since_it_came():
+    party, now = Party(body=key_set(KEY)), [0.0]
+    verifier = remote(party, now)
+    assert await verifier.verify_token(signed(kid="0")) is not None
+    made_up, guessed = signed(key=NEXT, kid="x"), signed({"sub": "eve"}, key=NEXT, kid="1")
+    now[0] = 10
+    for token in (made_up, made_up, guessed):
+        with pytest.raises(VerifierUnavailable):
+            await verifier.verify_token(token)
+        # Nobody else is told that.
+        assert await verifier.verify_token(signed(kid="0")) is not None
+    now[0] = 40
+    assert await verifier.verify_token(made_up) is None
+    now[0] = 41
+    assert await verifier.verify_token(guessed) is None
+    # Who has guessed the name of the next key has made no token by it bad.
+    party.body = key_set(KEY, NEXT)
+    with pytest.raises(VerifierUnavailable):
+        await verifier.verify_token(signed(key=NEXT, kid="1"))
+    now[0] = 70
+    assert await verifier.verify_token(signed(key=NEXT, kid="1")) is not None
+    assert len(party.seen) == 3
+
+
+@pytest.mark.parametrize("kid", ["1", None])
+async def test_new_key_makes_no_token_bad_while_keys_cannot_be_fetched(kid):
+    party, now = Party(body={"keys": [public_jwk(KEY)]}), [0.0]
+    verifier = remote(party, now)
+    assert await verifier.verify_token(signed()) is not None
+    now[0], party.status = 100, 503
+    rotated = signed(key=NEXT, kid=kid)
+    for _ in range(2):
+        with pytest.raises(VerifierUnavailable):
+            await verifier.verify_token(rotated)
+        assert await verifier.verify_token(signed()) is not None
+    now[0], party.status, party.body = 105, 200, {"keys": [public_jwk(NEXT)]}
+    assert await verifier.verify_token(rotated) is not None
+
+
+async def test_tokens_that_strangers_make_up_are_remembered_in_bounds(monkeypatch):
+    monkeypatch.setattr(_jwks, "MAX_ASKED", 3)
+    party, now = Party(body=key_set(KEY)), [0.0]
+    verifier = remote(party, now)
+    assert await verifier.verify_token(signed()) is not None
+    now[0] = 1
+    for name in range(9):
+        with pytest.raises(VerifierUnavailable):
+            await verifier.verify_token(signed(key=NEXT, kid=str(name + 1)))
+    assert verifier._remote is not None
+    assert len(verifier._remote._asked) == 3
 
 
 async def test_key_that_was_withdrawn_goes():
@@ -279,6 +332,7 @@ async def test_key_that_was_withdrawn_goes():
     assert await verifier.verify_token(signed()) is not None
     party.body, now[0] = key_set(NEXT), 3600
     assert await verifier.verify_token(signed()) is None
+    assert len(party.seen) == 2
 
 
 async def test_what_is_no_token_of_the_issuer_costs_no_request():

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from trio_mcp.auth._jwt import (
     DEFAULT_LEEWAY,
     InvalidJwt,
+    UnknownKey,
     check_claims,
     unverified_claims,
     verify_jwt,
 )
 
 from ._clients import refused_client
+from ._documents import LEAST_AGE
 from ._replays import Replays
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
 
-    from trio_mcp.auth._jwt import Key
+    from trio_mcp.auth._jwt import Key, VerifiedJwt
     from trio_mcp.auth._models import OAuthClientInformationFull
     from trio_mcp.types._base import JsonObject
 
@@ -31,6 +33,14 @@ MAX_EACH: Final = 10_000
 
 _KINDS: Final = frozenset(("jwt", "client-authentication+jwt"))
 # What is signed for another purpose (a proof, a grant) shows nothing here.
+
+
+class FindKeys(Protocol):
+    """Finds the keys of a client; see `ClientKeys.of`."""
+
+    async def __call__(
+        self, client: OAuthClientInformationFull, /, *, older_than: float | None = None
+    ) -> Sequence[Key]: ...
 
 
 class ClientAssertions:
@@ -45,7 +55,7 @@ class ClientAssertions:
     def __init__(
         self,
         audiences: Collection[str],
-        keys_of: Callable[[OAuthClientInformationFull], Awaitable[Sequence[Key]]],
+        keys_of: FindKeys,
     ) -> None:
         self._audiences = audiences
         self._keys_of = keys_of
@@ -58,13 +68,22 @@ class ClientAssertions:
           RefusedRequest: if not.
 
         """
-        keys = await self._keys_of(client)
-        now = time.time()
         try:
-            verified = verify_jwt(assertion, keys)
-            self._check(client.client_id, verified.header, verified.claims, now)
+            verified = await self._verified(client, assertion)
+            self._check(client.client_id, verified.header, verified.claims, time.time())
         except InvalidJwt as exc:
             raise refused_client(f"The client_assertion is not taken: {exc}") from None
+
+    async def _verified(self, client: OAuthClientInformationFull, assertion: str) -> VerifiedJwt:
+        keys = await self._keys_of(client)
+        try:
+            return verify_jwt(assertion, keys)
+        except UnknownKey:
+            if client.jwks_uri is None:
+                raise
+        # Clients change their keys, and do not tell. Anybody can make up an assertion by a key
+        # that is not known, so nobody's server is asked more often than once a minute.
+        return verify_jwt(assertion, await self._keys_of(client, older_than=LEAST_AGE))
 
     def _check(self, client_id: str, header: JsonObject, claims: JsonObject, now: float) -> None:
         if str(header.get("typ", "JWT")).lower().removeprefix("application/") not in _KINDS:

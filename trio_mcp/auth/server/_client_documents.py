@@ -38,8 +38,8 @@ class ClientMetadataDocuments:
     Args:
       allow_private_addresses: Whether they may be on this machine or in a private network.
       max_clients: How many are kept.
-      http_client: An ``httpx.AsyncClient`` that fetches them, in place of one made here, which uses
-        no proxy of the environment: that would look up names itself, and reach what is refused
+      http_client: An ``httpx.AsyncClient`` that fetches them, in place of one made here. That uses
+        no proxy of the environment, which would look up names itself, and reach what is refused
         here. A client with a proxy is for networks whose proxy refuses that.
 
     """

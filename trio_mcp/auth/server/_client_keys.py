@@ -77,8 +77,14 @@ class ClientKeys:
             "key set", limit=MAX_KEY_SET, allow_private=allow_private, http_client=http_client
         )
 
-    async def of(self, client: OAuthClientInformationFull) -> list[Key]:
+    async def of(
+        self, client: OAuthClientInformationFull, *, older_than: float | None = None
+    ) -> list[Key]:
         """Give the keys of a client.
+
+        Args:
+          client: Which one.
+          older_than: Seconds: those that were fetched that long ago are fetched again.
 
         Raises:
           RefusedRequest: if it has none, or they cannot be had.
@@ -87,7 +93,7 @@ class ClientKeys:
         document = client.jwks
         try:
             if document is None and client.jwks_uri is not None:
-                document = await self._documents.get(client.jwks_uri)
+                document = await self._documents.get(client.jwks_uri, older_than=older_than)
             if not is_object(document):
                 raise refused_client("The client has named no keys")
             return import_key_set(document, MAX_KEYS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Final, final
@@ -33,7 +34,11 @@ KEYS_STALE: Final = 24 * 3600.0
 """Seconds that keys hold while they cannot be fetched again."""
 
 RENEW_SECONDS: Final = 30.0
-"""Seconds between two fetches for tokens with unknown keys: anybody can make such a token up."""
+"""Seconds between two fetches for tokens with unknown keys: anybody can make such a token up. So
+long it takes at most until a key is known that an issuer uses as soon as it is made."""
+
+MAX_ASKED: Final = 10_000
+"""How many tokens are remembered for which keys have not been fetched yet."""
 
 RETRY_SECONDS: Final = 5.0
 """Seconds after a fetch that failed before another is tried."""
@@ -77,6 +82,7 @@ class RemoteKeys:
         self._keys: Sequence[Key] = ()
         self._fetched_at: float | None = None
         self._failed_at: float | None = None
+        self._asked: dict[bytes, float] = {}
 
     async def get(self) -> Sequence[Key]:
         """Give the keys.
@@ -88,14 +94,36 @@ class RemoteKeys:
         await self._fetch_once(KEYS_FRESH)
         return self._keys
 
-    async def renew(self) -> None:
+    async def renew(self, token: str, since: float) -> None:
         """Fetch them again, as there may be a new one, unless that was done just now.
 
+        Args:
+          token: What may be by the new one.
+          since: When it came, by `now`.
+
         Raises:
-          VerifierUnavailable: as `get`.
+          VerifierUnavailable: if they are as old as before the token came first. Then nobody can
+            say that it is bad: its issuer may have changed the key meanwhile.
 
         """
+        # By the token: a name of a key could be guessed, and made old before it is used. By its
+        # hash, so that no token lies about.
+        name = hashlib.sha256(token.encode()).digest()
+        first = self._asked.pop(name, since)
+        self._asked[name] = first
+        while len(self._asked) > MAX_ASKED:
+            del self._asked[next(iter(self._asked))]
         await self._fetch_once(RENEW_SECONDS)
+        if self._fetched_at is None or self._fetched_at < first:
+            raise VerifierUnavailable(
+                f"a token names a key that is not among those at {self._uri!r:.200}, which were "
+                "fetched before it came"
+            )
+        self._asked.pop(name, None)
+
+    def now(self) -> float:
+        """Give the time by the clock of the keys."""
+        return self._clock()
 
     async def _fetch_once(self, after: float) -> None:
         """Fetch them if they are older than this, or if there are none yet."""

@@ -46,7 +46,9 @@ class JWTVerifier:
 
     Keys at a URL are fetched with the first token, and again every hour, or when a token names a
     key that is not among them, but then not more often than every 30 seconds. While they cannot be
-    fetched, those that are there hold for a day.
+    fetched, those that are there hold for a day. A token whose key is not among them is bad only
+    when they have been fetched since it came. Until then nobody can say (503), of this token
+    alone: whoever makes up names of keys delays a new one by 30 seconds at most.
 
     Args:
       issuer: Who has to have issued them, byte for byte; several may.
@@ -122,10 +124,11 @@ class JWTVerifier:
         remote = self._remote
         if remote is None:
             return self._verify(token, self._keys)
+        since = remote.now()
         keys = await remote.get()
         with suppress(UnknownKey):
             return self._verify(token, keys)
-        await remote.renew()
+        await remote.renew(token, since)
         return self._verify(token, await remote.get())
 
     def _verify(self, token: str, keys: Sequence[Key]) -> VerifiedJwt:
