@@ -250,6 +250,49 @@ async def test_client_of_which_no_scopes_are_known_may_ask_for_the_valid_ones(va
         assert answer_in(await server.authorize(client, scope=scope)).get("error") == error
 
 
+async def test_no_client_gets_a_scope_that_there_is_not():
+    greedy = PUBLIC.evolve(scope="read admin")
+    options = ClientRegistrationOptions(valid_scopes=["read"])
+    async with authorization_server(clients=[greedy], registration=options) as server:
+        refused = answer_in(await server.authorize(greedy, scope="read admin"))
+        assert refused["error"] == "invalid_scope"
+        assert answer_in(await server.authorize(greedy, scope="read"))["code"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "is_taken"),
+    [
+        (" ".join(f"s{number}" for number in range(100)), True),
+        (" ".join(f"s{number}" for number in range(101)), False),
+        ("s" * 4096, True),
+        ("s" * 4097, False),
+        ("s1 " * 1000, True),
+    ],
+)
+async def test_scopes_are_as_many_as_people_can_read(scope, is_taken):
+    client = PUBLIC.evolve(scope=scope)
+    options = ClientRegistrationOptions()
+    async with authorization_server(clients=[client], registration=options) as server:
+        answer = answer_in(await server.authorize(client, scope=scope))
+        assert answer.get("error") == (None if is_taken else "invalid_scope")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"state": "s" * 8192},
+        {"state": "\u00e9" * 4096},
+        {"unknown": "x" * 8192},
+        {f"p{number}": "x" * 200 for number in range(50)},
+    ],
+)
+async def test_parameters_are_as_long_as_a_url_can_hold_them(changes):
+    async with authorization_server() as server:
+        response = await server.authorize(**changes)
+        assert response.status_code == 400
+        assert "8192 bytes together" in response.text
+
+
 @pytest.mark.parametrize(
     ("raised", "error"),
     [

@@ -75,6 +75,13 @@ async def test_client_that_publishes_what_it_is_logs_in_without_registering():
     assert web.asked == [URL]
 
 
+async def test_document_is_no_word_on_which_scopes_there_are():
+    async with Web(changed(scope="read admin")).server() as server:
+        refused = answer_in(await server.authorize(CLIENT, scope="read admin"))
+        assert refused["error"] == "invalid_scope"
+        assert answer_in(await server.authorize(CLIENT, scope="read"))["code"]
+
+
 @pytest.mark.req("R-485", "R-510", "R-501")
 @pytest.mark.parametrize(
     "document",

@@ -22,6 +22,7 @@ from tests.auth.server._authorization_server import (
 )
 from trio_mcp.auth import (
     JWT_BEARER_GRANT_TYPE,
+    ClientRegistrationOptions,
     IdentityAssertionParams,
     IdentityAssertionVerifier,
     IdentityProvider,
@@ -269,6 +270,19 @@ async def test_who_may_bring_assertions(client, options, error):
     async with server_for(**options) as server:
         assertion = signed(client_id=client.client_id)
         assert error_of(await exchange(server, assertion, client)) == error
+
+
+@pytest.mark.parametrize(
+    ("asked", "granted"),
+    [(None, "read"), ("read", "read"), ("read write", "read"), ("write", None)],
+)
+async def test_assertion_grants_no_scope_that_there_is_not(asked, granted):
+    options = ClientRegistrationOptions(valid_scopes=["read"])
+    changes = {} if asked is None else {"scope": asked}
+    async with server_for(registration=options) as server:
+        answer = (await exchange(server, signed(), **changes)).json()
+    assert "error" not in answer
+    assert answer.get("scope") == granted
 
 
 async def test_where_only_identity_providers_let_people_in_nobody_logs_in():

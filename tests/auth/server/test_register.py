@@ -201,6 +201,23 @@ async def test_client_is_registered_for_what_it_may_ask_people_for(
     assert response.json().get("scope") == registered
 
 
+@pytest.mark.parametrize(
+    "scope", ["x" * 4097, " ".join(f"s{number}" for number in range(101))], ids=["long", "many"]
+)
+async def test_client_is_registered_for_no_more_scopes_than_it_may_ask_for(scope):
+    response = await register(scope=scope, server_options=ClientRegistrationOptions(enabled=True))
+    assert error_of(response) == "invalid_client_metadata"
+
+
+@pytest.mark.parametrize(("length", "status"), [(253, 201), (254, 400)])
+async def test_host_of_a_redirect_uri_is_no_longer_than_names_are(length, status):
+    host = f"{'a.' * 100}{'b' * (length - 200)}"
+    response = await register(redirect_uris=[f"https://{host}/callback"])
+    assert response.status_code == status
+    if status == 400:
+        assert error_of(response) == "invalid_redirect_uri"
+
+
 async def test_registered_client_logs_in_by_its_key():
     async with authorization_server() as server:
         metadata = {

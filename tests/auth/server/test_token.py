@@ -19,6 +19,7 @@ from tests.auth.server._authorization_server import (
 from tests.http._asgi import AsgiClient
 from trio_mcp.auth import (
     JWT_BEARER_GRANT_TYPE,
+    ClientRegistrationOptions,
     InMemoryOAuthProvider,
     OAuthToken,
     TokenError,
@@ -276,6 +277,38 @@ async def test_refresh_token_is_not_exchanged_otherwise(changes, error):
         form = {"refresh_token": tokens["refresh_token"], **changes}
         assert error_of(await server.token({"grant_type": "refresh_token", **form})) == error
         assert (await server.refresh(tokens["refresh_token"])).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("left", "asked", "granted"),
+    [
+        (["read", "write"], None, "read write"),
+        (["read"], None, "read"),
+        (["read"], "read", "read"),
+        (["read"], "read write", "invalid_scope"),
+        (["other"], None, "invalid_scope"),
+        (["other"], "other", "invalid_scope"),
+        (None, None, "read write"),
+    ],
+)
+async def test_scopes_that_there_are_no_more_go_with_the_next_refresh(left, asked, granted):
+    provider = InMemoryOAuthProvider(auto_approve="alice", clients=[PUBLIC])
+    async with authorization_server(provider) as server:
+        tokens = await server.log_in(scope="read write")
+    options = ClientRegistrationOptions(valid_scopes=left)
+    async with authorization_server(provider, registration=options) as server:
+        response = await server.refresh(tokens["refresh_token"], scope=asked)
+    answer = response.json()
+    assert answer.get("scope", answer.get("error")) == granted
+
+
+@pytest.mark.parametrize("scope", ["x" * 4097, " ".join(map(str, range(101)))])
+async def test_scopes_without_end_are_not_looked_at(scope):
+    async with authorization_server() as server:
+        tokens = await server.log_in()
+        response = await server.refresh(tokens["refresh_token"], scope=scope)
+        assert error_of(response) == "invalid_scope"
+        assert "more than" in response.json()["error_description"]
 
 
 async def test_expired_refresh_token_is_refused_though_a_provider_finds_it():

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from trio_mcp.auth._models import InvalidRedirectUriError, InvalidScopeError
-from trio_mcp.auth._scopes import split_scopes
 
 from ._answers import (
     Answer,
@@ -24,6 +23,7 @@ from ._answers import (
     logger,
     redirect_answer,
 )
+from ._asked_scopes import asked_scopes
 from ._clients import find_client
 from ._errors import AuthorizeError
 from ._pages import page_answer
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 _SHA256: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
-_MAX_LENGTH: Final = 8192
-# Characters of one parameter: they are kept until the person has answered.
+MAX_LENGTH: Final = 8192
+"""Bytes of all parameters together: they stay in a URL until the person has answered."""
 
 _UNTRUSTED: Final = frozenset(("client_id", "redirect_uri"))
 
@@ -54,7 +54,7 @@ class AuthorizationEndpoint:
     Attributes:
       provider: Takes over from here.
       issuer: Goes into answers.
-      valid_scopes: What clients may ask for of which nothing is known that they may not.
+      valid_scopes: The scopes that there are; None for whatever clients are registered for.
       default_scopes: For requests that name none.
       takes_keys: Whether tokens are bound to the keys of clients.
 
@@ -128,13 +128,15 @@ class AuthorizationEndpoint:
     def _scopes(self, scope: str | None, client: OAuthClientInformationFull) -> list[str] | None:
         if scope is None:
             return self.default_scopes
+        # Those that there are, whatever a document says that its client may ask for.
+        scopes = asked_scopes(scope, self.valid_scopes)
         if client.scope is None and self.valid_scopes is not None:
             client = client.evolve(scope=" ".join(self.valid_scopes))
         try:
             client.validate_scope(scope)
         except InvalidScopeError as exc:
             raise RefusedRequest("invalid_scope", exc.message) from None
-        return split_scopes(scope)
+        return scopes
 
     def _dpop_jkt(self, thumbprint: str | None) -> str | None:
         if thumbprint is None or not self.takes_keys:
@@ -149,9 +151,10 @@ async def _read(request: HttpRequest) -> Parameters:
         parameters = await read_form(request)
     else:
         parameters = parse_parameters(request.scope.get("query_string", b""))
-    for name, value in parameters.values.items():
-        if len(value) > _MAX_LENGTH:
-            raise RefusedRequest("invalid_request", f"The parameter {name:.40} is too long")
+    if sum(len(each.encode()) for each in parameters.values.values()) > MAX_LENGTH:
+        raise RefusedRequest(
+            "invalid_request", f"The parameters have more than {MAX_LENGTH} bytes together"
+        )
     return parameters
 
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from trio_mcp.auth._identifiers import check_redirect_uri, is_loopback_url
+from trio_mcp.auth._identifiers import check_redirect_uri, is_loopback_url, split_url
 from trio_mcp.auth._models import (
     JWT_BEARER_GRANT_TYPE,
     OAuthClientInformationFull,
     OAuthClientMetadata,
 )
-from trio_mcp.auth._scopes import missing_scopes, split_scopes
 
 from ._answers import Answer, RefusedRequest, json_answer
+from ._asked_scopes import asked_scopes
 from ._client_keys import check_client_keys
 from ._errors import RegistrationError
 from ._parameters import read_text
@@ -33,6 +33,9 @@ MAX_REDIRECT_URIS: Final = 20
 
 MAX_REDIRECT_URI: Final = 2048
 """Characters of one."""
+
+MAX_HOST: Final = 253
+"""Characters of its host: names are not longer."""
 
 
 @attrs.frozen
@@ -96,11 +99,12 @@ class RegistrationEndpoint:
 
     def _scope(self, asked: str | None) -> str | None:
         valid = self.options.valid_scopes
+        try:
+            scopes = asked_scopes(asked, valid)
+        except RefusedRequest as refused:
+            raise _bad_metadata(refused.description or refused.error) from None
         if valid is None:
-            return asked or " ".join(self.options.default_scopes or ()) or None
-        unknown = missing_scopes(valid, split_scopes(asked))
-        if unknown:
-            raise _bad_metadata(f"There is no scope {unknown[0]:.80}")
+            return " ".join(scopes or self.options.default_scopes or ()) or None
         return " ".join(valid) or None
 
 
@@ -147,12 +151,23 @@ def check_redirect_uris(redirect_uris: list[str] | None, *, is_web: bool) -> Non
             check_redirect_uri(uri)
         except ValueError as exc:
             raise RefusedRequest("invalid_redirect_uri", str(exc)) from None
+        _check_host(uri)
         if is_web and is_loopback_url(uri):
             # OpenID Connect Dynamic Client Registration, section 2.
             raise RefusedRequest(
                 "invalid_redirect_uri",
                 "A client on a person's own machine has the application_type native, not web",
             )
+
+
+def _check_host(uri: str) -> None:
+    # People are shown it, to see whose the client is.
+    parts = split_url(uri)
+    if parts is not None and len(parts.host) > MAX_HOST:
+        raise RefusedRequest(
+            "invalid_redirect_uri",
+            f"The host of a redirect URI is longer than {MAX_HOST} characters",
+        )
 
 
 def _bad_metadata(reason: str) -> RefusedRequest:

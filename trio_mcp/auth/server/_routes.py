@@ -112,7 +112,9 @@ def create_auth_routes(
         takes_keys=dpop_enabled,
     )
     proofs = KeyProofs(metadata.token_endpoint) if dpop_enabled else None
-    token = TokenEndpoint(provider, authenticator, identity_assertion_enabled, proofs)
+    token = TokenEndpoint(
+        provider, authenticator, identity_assertion_enabled, proofs, registration.valid_scopes
+    )
     prefix = _prefix(issuer_url)
 
     routes = [

@@ -34,7 +34,8 @@ class ClientRegistrationOptions:
     Attributes:
       enabled: Whether they may.
       client_secret_expiry_seconds: How long a client's secret is good for; None for ever.
-      valid_scopes: What a client may register for; None for anything.
+      valid_scopes: The scopes that there are: no client gets others, however it is known. None
+        for whatever clients register for.
       default_scopes: What a client is registered for that asks for nothing.
 
     """

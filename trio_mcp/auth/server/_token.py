@@ -9,9 +9,10 @@ import attrs
 
 from trio_mcp.auth._models import JWT_BEARER_GRANT_TYPE
 from trio_mcp.auth._pkce import matches
-from trio_mcp.auth._scopes import missing_scopes, split_scopes
+from trio_mcp.auth._scopes import missing_scopes
 
 from ._answers import Answer, RefusedRequest, json_answer
+from ._asked_scopes import asked_scopes
 from ._client_auth import method_of
 from ._errors import TokenError
 from ._parameters import read_form
@@ -40,6 +41,7 @@ class TokenEndpoint:
       authenticator: Finds out who asks.
       takes_assertions: Whether assertions of identity providers are exchanged.
       proofs: Finds the key that a request proves to have; None where tokens are not bound.
+      valid_scopes: The scopes that there are; None for whatever was allowed.
 
     """
 
@@ -47,6 +49,7 @@ class TokenEndpoint:
     authenticator: ClientAuthenticator
     takes_assertions: bool
     proofs: KeyProofs | None
+    valid_scopes: list[str] | None = None
 
     async def answer(self, request: HttpRequest) -> Answer:
         """Issue a token.
@@ -137,15 +140,24 @@ class TokenEndpoint:
             raise _bad_grant("The refresh token has expired")
         if not _has_key(proof, token.dpop_jkt):
             raise _bad_grant("The refresh token is bound to another key than the one proved")
-        scopes = split_scopes(form.get("scope")) or list(token.scopes)
-        if missing_scopes(token.scopes, scopes):
-            raise RefusedRequest(
-                "invalid_scope", "The refresh token is for fewer scopes than are asked for"
-            )
+        scopes = self._scopes_of(form, token.scopes)
         check_same_resource(form.get("resource"), token.resource)
         if (thumbprint := self._use(proof)) is not None:
             token = token.evolve(dpop_jkt=thumbprint)
         return await self.provider.exchange_refresh_token(client, token, scopes)
+
+    def _scopes_of(self, form: Parameters, granted: list[str]) -> list[str]:
+        scopes = asked_scopes(form.get("scope"), self.valid_scopes)
+        if missing_scopes(granted, scopes):
+            raise RefusedRequest(
+                "invalid_scope", "The refresh token is for fewer scopes than are asked for"
+            )
+        # Of what was allowed, some may be gone since: a provider keeps it for long.
+        valid = granted if self.valid_scopes is None else self.valid_scopes
+        left = scopes or [each for each in granted if each in valid]
+        if granted and not left:
+            raise RefusedRequest("invalid_scope", "There are no such scopes any more")
+        return left
 
     async def _for_assertion(
         self, client: OAuthClientInformationFull, form: Parameters, proof: Proof | None
@@ -155,12 +167,16 @@ class TokenEndpoint:
             raise RefusedRequest(
                 "unauthorized_client", "Assertions are taken from clients that authenticate"
             )
-        scope = form.get("scope")
+        scope, valid = form.get("scope"), self.valid_scopes
+        scopes = valid if scope is None else asked_scopes(scope, None)
+        if scopes is not None and valid is not None:
+            # As with those that are not asserted: what is left is granted.
+            scopes = [each for each in scopes if each in valid]
         return await self.provider.exchange_identity_assertion(
             client,
             IdentityAssertionParams(
                 assertion=form.needed("assertion"),
-                scopes=None if scope is None else split_scopes(scope),
+                scopes=scopes,
                 resource=check_resource(form.get("resource")),
                 dpop_jkt=self._use(proof),
             ),
