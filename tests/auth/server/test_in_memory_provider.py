@@ -11,6 +11,7 @@ import trio.testing
 from tests.auth.server._authorization_server import (
     BASIC,
     ISSUER,
+    PASSWORD,
     PUBLIC,
     REDIRECT,
     RESOURCE,
@@ -20,6 +21,7 @@ from tests.auth.server._authorization_server import (
     error_of,
 )
 from trio_mcp.auth import (
+    ClientRegistrationOptions,
     InMemoryOAuthProvider,
     OAuthClientInformationFull,
     ProviderTokenVerifier,
@@ -162,7 +164,7 @@ async def test_only_hashes_of_secrets_are_kept():
         tokens = (await server.redeem(code)).json()
         kept = repr(
             [(each, vars_of(each)) for each in made._grants._grants.values()]
-            + list(made._grants._access._kept)
+            + list(made._grants._access)
         )
         for secret in (code, tokens["access_token"], tokens["refresh_token"]):
             assert secret.rpartition(".")[2] not in kept
@@ -174,7 +176,6 @@ def vars_of(grant):
 
 async def test_no_more_is_kept_than_there_is_room_for(monkeypatch):
     monkeypatch.setattr(_grants, "MAX_GRANTS", 3)
-    monkeypatch.setattr(_grants, "MAX_ACCESS_TOKENS", 5)
     made = provider()
     async with authorization_server(made) as server:
         logins = [await server.log_in() for _ in range(4)]
@@ -183,8 +184,69 @@ async def test_no_more_is_kept_than_there_is_room_for(monkeypatch):
         refresh_token = logins[3]["refresh_token"]
         for _ in range(10):
             refresh_token = (await server.refresh(refresh_token)).json()["refresh_token"]
-        assert len(made._grants._access) == 5
+        assert len(made._grants._access) == 2 + _grants.MAX_ACCESS_EACH
         assert len(made._grants._grants) == 3
+        await server.refresh("unknown")
+        for each in (*logins[1:3], {"refresh_token": refresh_token}):
+            await server.http.post(
+                "/revoke", data={"token": each["refresh_token"], "client_id": "public"}
+            )
+        assert len(made._grants._access) == 0
+
+
+async def test_login_that_is_refreshed_often_ends_no_tokens_but_its_own():
+    async with authorization_server() as server:
+        first, other = await server.log_in(), await server.log_in()
+        tokens = [first]
+        for _ in range(_grants.MAX_ACCESS_EACH):
+            tokens.append((await server.refresh(tokens[-1]["refresh_token"])).json())
+        good = [await server.is_good(each["access_token"]) for each in tokens]
+        assert good == [False] + [True] * _grants.MAX_ACCESS_EACH
+        assert await server.is_good(other["access_token"])
+
+
+async def test_person_who_logs_in_often_ends_no_logins_but_own(monkeypatch):
+    monkeypatch.setattr(_grants, "MAX_GRANTS_EACH", 2)
+    made = provider()
+    async with authorization_server(made) as server:
+        made._auto_approve = "bob"
+        of_bob = await server.log_in()
+        made._auto_approve = "alice"
+        of_alice = [await server.log_in() for _ in range(4)]
+        good = [await server.is_good(each["access_token"]) for each in (*of_alice, of_bob)]
+        assert good == [False, False, True, True, True]
+
+
+async def test_program_that_gets_many_tokens_ends_no_login(monkeypatch):
+    monkeypatch.setattr(_grants, "MAX_GRANTS", 2)
+    monkeypatch.setattr(_grants, "MAX_ALONE", 3)
+    made = provider()
+    async with authorization_server(made) as server:
+        tokens = await server.log_in()
+        alone = [
+            made._grants.issue_alone("agent", "idp#alice", ["read"], RESOURCE, None)
+            for _ in range(5)
+        ]
+        good = [await server.is_good(each.access_token) for each in alone]
+        assert good == [False, False, True, True, True]
+        assert await server.is_good(tokens["access_token"])
+        found = await made.load_access_token(alone[-1].access_token)
+        assert (found.subject, found.scopes) == ("idp#alice", ["read"])
+        await made.revoke_token(found)
+        assert not await server.is_good(alone[-1].access_token)
+
+
+async def test_tokens_of_one_login_share_what_it_allows():
+    client = PUBLIC.evolve(scope=" ".join(f"scope-{number}" for number in range(50)))
+    made = provider(clients=[client])
+    async with authorization_server(made, registration=ClientRegistrationOptions()) as server:
+        tokens = await server.log_in(client, scope=client.scope)
+        await server.refresh(tokens["refresh_token"], client)
+        [grant] = made._grants._grants.values()
+        kept = [each.scope for each in made._grants._access.values()]
+        assert len(kept) == 2
+        assert all(each is grant.scope for each in kept)
+        assert grant.params is None
 
 
 async def register(server, **metadata):
@@ -208,6 +270,32 @@ async def test_registered_clients_that_nobody_uses_go_first_and_those_in_use_sta
         response = await register(server)
         assert error_of(response) == "invalid_client_metadata"
         assert await server.code(PUBLIC)
+
+
+async def test_registrations_of_strangers_take_no_client_away_with_whom_somebody_logs_in():
+    clock = Clock()
+    made = InMemoryOAuthProvider({"alice": PASSWORD}, max_clients=6, now=clock)
+    async with authorization_server(made) as server:
+        client = await register(server)
+        await server.authorize(client)
+        for _ in range(20):
+            await register(server)
+        assert (await server.authorize(client)).status_code == 302
+        clock.now += 601
+        for _ in range(20):
+            await register(server)
+        assert (await server.authorize(client)).status_code == 400
+
+
+async def test_strangers_who_begin_to_log_in_leave_room_for_clients():
+    made = InMemoryOAuthProvider({"alice": PASSWORD}, max_clients=6)
+    async with authorization_server(made) as server:
+        for _ in range(20):
+            await server.authorize(await register(server))
+        first = await register(server)
+        for _ in range(2):
+            await register(server)
+        assert (await server.authorize(first)).status_code == 302
 
 
 async def test_tokens_are_for_the_resources_that_there_are():

@@ -19,14 +19,18 @@ from tests.auth.server._authorization_server import (
     authorization_server,
     form_in,
 )
-from trio_mcp.auth import ClientMetadataDocuments, InMemoryOAuthProvider
+from trio_mcp.auth import (
+    ClientMetadataDocuments,
+    ClientRegistrationOptions,
+    InMemoryOAuthProvider,
+)
 from trio_mcp.auth.server import _login
 
 LOOPBACK = PUBLIC.evolve(client_id="loopback", redirect_uris=["http://127.0.0.1:53682/callback"])
 RUDE = PUBLIC.evolve(
     client_id="rude",
     client_name="<script>alert(1)</script>\u202emoc.elpmaxe" + "x" * 1000,
-    scope='read <img/src="x">',
+    scope="read <img/src=x>",
 )
 CLIENTS = [PUBLIC, LOOPBACK, RUDE]
 USERS = {"alice": PASSWORD, "nobody": ""}
@@ -87,7 +91,7 @@ async def test_person_who_does_not_is_sent_back_without(said):
 async def test_page_shows_who_asks_what_for_and_where_the_answer_goes():
     async with server_with_page() as server:
         text = (await open_page(server, scope="read write")).text
-        for shown in ("Notes", "client.example.com", RESOURCE, "read, write"):
+        for shown in ("Notes", "client.example.com", RESOURCE, "read", "write"):
             assert f"<dd>{shown}</dd>" in text
         assert "on this computer" not in text
 
@@ -113,12 +117,51 @@ async def test_page_shows_who_publishes_a_client_that_calls_itself_something():
 
 
 async def test_what_clients_call_themselves_is_no_html_and_turns_no_text_around():
-    async with server_with_page() as server:
-        text = (await open_page(server, RUDE, scope='read <img/src="x">')).text
+    provider = InMemoryOAuthProvider(USERS, clients=CLIENTS)
+    options = ClientRegistrationOptions(valid_scopes=["read", "<img/src=x>"])
+    async with authorization_server(provider, registration=options) as server:
+        text = (await open_page(server, RUDE, scope="read <img/src=x>")).text
         assert "<script>" not in text
         assert "<img" not in text
         assert "\u202e" not in text
-        assert len(text) < 4000
+        assert f"{'x' * 100}…</dd>" in text
+        assert len(text) < 4500
+
+
+@pytest.mark.req("R-511")
+async def test_page_hides_no_scope_behind_others():
+    scopes = [f"profile:basic:{number}" for number in range(99)] + ["admin:delete-everything"]
+    client = PUBLIC.evolve(scope=" ".join(scopes))
+    provider = InMemoryOAuthProvider(USERS, clients=[client])
+    options = ClientRegistrationOptions()
+    async with authorization_server(provider, registration=options) as server:
+        text = (await open_page(server, client, scope=client.scope)).text
+        assert [each for each in scopes if f"<dd>{each}</dd>" not in text] == []
+
+
+@pytest.mark.req("R-511")
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://short.example/cb", "short.example"),
+        (f"https://{'a.' * 25}example/cb", f"{'a.' * 25}example"),
+        (
+            f"https://login.bank.example.{'a' * 60}.{'b' * 60}.evil.example:444/cb",
+            f"…{'b' * 47}.evil.example:444",
+        ),
+    ],
+)
+async def test_page_shows_the_end_of_each_host_which_says_whose_it_is(url, shown):
+    published = url.replace("/cb", "/client.json")
+    document = {"client_id": published, "client_name": "Bank", "redirect_uris": [url]}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=document))
+    async with httpx.AsyncClient(transport=transport) as http:
+        documents = ClientMetadataDocuments(http_client=http)
+        async with server_with_page(client_documents=documents) as server:
+            client = PUBLIC.evolve(client_id=published, redirect_uris=[url])
+            text = (await open_page(server, client, scope=None)).text
+    assert f"<dt>The answer goes to</dt><dd>{shown}</dd>" in text
+    assert f"<dt>Published by</dt><dd>{shown}</dd>" in text
 
 
 async def test_page_can_neither_be_framed_nor_kept_nor_run_code():
@@ -321,8 +364,8 @@ async def test_own_check_that_is_none_is_a_fault_of_the_server(check, caplog):
     caplog.set_level(logging.CRITICAL, "trio_mcp.auth")
     async with server_with_page(check or seven) as server:
         response = await send(server, await open_page(server))
-        assert response.status_code == 500
-        assert response.json() == {"error": "server_error"}
+        assert response.status_code == 503
+        assert "Nobody can log in now" in response.text
 
 
 async def test_two_answers_at_the_same_time_are_one():
@@ -358,13 +401,107 @@ async def test_page_is_of_no_use_when_it_was_open_for_too_long():
         assert (await send(server, page)).status_code == 400
 
 
-async def test_oldest_page_goes_when_there_are_too_many(monkeypatch):
-    monkeypatch.setattr(_login, "MAX_PENDING", 3)
+@pytest.mark.parametrize("said", [None, "deny"])
+async def test_strangers_who_ask_end_no_page_that_is_open(said, monkeypatch):
+    monkeypatch.setattr(_login, "MAX_REMEMBERED", 3)
     async with server_with_page() as server:
-        pages = [await open_page(server) for _ in range(4)]
-        assert (await send(server, pages[0])).status_code == 400
-        for page in pages[1:]:
-            assert answer_in(await send(server, page))["code"]
+        page = await open_page(server)
+        for _ in range(10):
+            other = await open_page(server)
+            if said is not None:
+                await send(server, other, answer=said)
+        assert answer_in(await send(server, page))["code"]
+
+
+async def test_for_requests_that_nobody_answers_nothing_is_kept():
+    async with server_with_page() as server:
+        before = _sizes(server.provider._login)
+        for _ in range(3):
+            await open_page(server, state="s" * 1000)
+        assert _sizes(server.provider._login) == before
+
+
+def _sizes(page):
+    return {name: len(each) for name, each in vars(page).items() if hasattr(each, "__len__")}
+
+
+@pytest.mark.parametrize(
+    "change", [lambda text: text[:-1], lambda text: f"A{text[1:]}", str.upper]
+)
+async def test_request_that_was_not_written_here_is_none(change):
+    async with server_with_page() as server:
+        page = await open_page(server)
+        sealed = form_in(page)["request"]
+        assert (await send(server, page, request=change(sealed))).status_code == 400
+        assert (await server.http.get(f"/login?request={change(sealed)}")).status_code == 400
+    async with server_with_page() as another:
+        assert (await another.http.get(f"/login?request={sealed}")).status_code == 400
+
+
+# Guesses, and what is none
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    ["ALICE", " alice ", "a l i c e", "\uff41lice", "\u00e1lice", "al\u200bice", "al\u00adice"],
+)
+async def test_spellings_of_one_name_count_together(spelling, monkeypatch):
+    monkeypatch.setattr(_login, "MAX_ATTEMPTS", 1000)
+    asked = []
+
+    async def check(user, _password):
+        await trio.lowlevel.checkpoint()
+        asked.append(user)
+
+    async with server_with_page(check) as server:
+        page = await open_page(server)
+        for number in range(_login.MAX_FAILURES + 5):
+            await send(server, page, user=spelling if number % 2 else "alice")
+        assert len(asked) == _login.MAX_FAILURES
+        await send(server, page, user="alicia")
+        assert asked[-1] == "alicia"
+
+
+async def test_directory_that_is_away_locks_nobody_out(caplog):
+    caplog.set_level(logging.CRITICAL, "trio_mcp.auth")
+    is_away = True
+
+    async def check(user, password):
+        await trio.lowlevel.checkpoint()
+        if is_away:
+            raise ConnectionError("the directory at s3cret is away")
+        return user if password == PASSWORD else None
+
+    async with server_with_page(check) as server:
+        page = await open_page(server)
+        for _ in range(_login.MAX_FAILURES + _login.MAX_ATTEMPTS):
+            response = await send(server, page)
+            assert response.status_code == 503
+            assert "Nobody can log in now" in response.text
+            assert "s3cret" not in response.text
+        is_away = False
+        assert answer_in(await send(server, page))["code"]
+
+
+async def test_wrong_passwords_are_counted_though_the_directory_is_away_meanwhile(
+    caplog, monkeypatch
+):
+    caplog.set_level(logging.CRITICAL, "trio_mcp.auth")
+    monkeypatch.setattr(_login, "MAX_ATTEMPTS", 1000)
+    asked = []
+
+    async def check(_user, password):
+        await trio.lowlevel.checkpoint()
+        asked.append(password)
+        if password == "away":
+            raise ConnectionError
+
+    async with server_with_page(check) as server:
+        page = await open_page(server)
+        for _ in range(_login.MAX_FAILURES + 5):
+            await send(server, page, password="wrong")
+            await send(server, page, password="away")
+        assert asked.count("wrong") == _login.MAX_FAILURES
 
 
 async def test_log_holds_neither_passwords_nor_codes(caplog):

@@ -55,6 +55,33 @@ def test_what_has_expired_goes_when_something_comes():
     assert len(store) == 11
 
 
+def test_oldest_of_an_owner_goes_where_that_one_has_no_room():
+    gone = []
+    store = Expiring(5, Clock(), most_each=2, gone=gone.append)
+    store.put("other", 0, 2e9, "b")
+    for name in "xyzx":
+        store.put(name, name, 2e9, "a")
+    assert [store.get(name) for name in ("other", "x", "y", "z")] == [0, "x", None, "z"]
+    assert gone == ["x", "y"]
+    store.put("z", "Z", 2e9, "a")
+    store.pop("x")
+    assert (gone, store.get("z")) == (["x", "y", "x"], "Z")
+
+
+def test_what_expires_is_told_as_gone():
+    gone = []
+    clock = Clock(0.0)
+    store = Expiring(5, clock, gone=gone.append)
+    store.put("a", "a", 1.0)
+    store.put("b", "b", 2.0)
+    clock.now = 1.0
+    store.put("c", "c", 3.0)
+    clock.now = 2.0
+    assert store.get("b") is None
+    assert gone == ["a", "b"]
+    assert len(store) == 1
+
+
 def test_identifier_comes_once_for_each_who_chose_it():
     replays = Replays()
     assert replays.is_first("a", "1", until=10.0, now=0.0)

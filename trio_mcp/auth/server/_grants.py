@@ -29,10 +29,16 @@ if TYPE_CHECKING:
     from ._provider import AuthorizationParams
 
 MAX_GRANTS: Final = 10_000
-"""How many logins are kept; some 10 MB. The oldest ends when there are more."""
+"""How many logins are kept; some 10 MB, and 40 MB more if all have scopes as long as can be."""
 
-MAX_ACCESS_TOKENS: Final = 50_000
-"""How many are kept: some for each login that refreshes often."""
+MAX_GRANTS_EACH: Final = 250
+"""How many of one person, so that nobody ends the logins of others."""
+
+MAX_ACCESS_EACH: Final = 5
+"""How many access tokens of one login are good at the same time. Clients use the newest."""
+
+MAX_ALONE: Final = 10_000
+"""How many access tokens without a login are kept, beside."""
 
 
 @attrs.frozen
@@ -51,21 +57,21 @@ class Grant:
     name: str
     client_id: str
     subject: str | None
-    scopes: list[str]
+    scope: str  # as text, a tenth of a list
     resource: str | None
-    params: AuthorizationParams | None = None  # None without a code
+    params: AuthorizationParams | None = None  # until the code is redeemed
     code_expires_at: float = 0.0
     code_hash: bytes = attrs.field(default=b"", repr=False)
-    is_redeemed: bool = False
     refresh_hash: bytes = attrs.field(default=b"", repr=False)
     refresh_expires_at: int | None = None
     refresh_jkt: str | None = None
+    access: list[str] = attrs.field(factory=list[str], repr=False)  # hashes, the oldest first
 
 
 @attrs.frozen
 class _Issued:
-    grant: str
-    scopes: list[str]
+    grant: Grant
+    scope: str
     expires_at: int
     jkt: str | None
 
@@ -76,8 +82,12 @@ class Grants:
     def __init__(self, lifetimes: Lifetimes, now: Callable[[], float]) -> None:
         self._lifetimes = lifetimes
         self._now = now
-        self._grants = Expiring[Grant](MAX_GRANTS, now)
-        self._access = Expiring[_Issued](MAX_ACCESS_TOKENS, now)
+        self._access: dict[str, _Issued] = {}
+        self._grants = Expiring[Grant](
+            MAX_GRANTS, now, most_each=MAX_GRANTS_EACH, gone=self._forget_tokens
+        )
+        # Apart, so that a program that gets many ends no person's login.
+        self._alone = Expiring[Grant](MAX_ALONE, now, gone=self._forget_tokens)
 
     def client_ids(self) -> set[str]:
         """Name the clients whom somebody has allowed something."""
@@ -95,25 +105,25 @@ class Grants:
     ) -> str:
         """Make a grant, and the code for it."""
         # The state has gone back, and may be long.
-        kept = params.evolve(state=None)
-        grant = Grant(_fresh(16), client_id, subject, scopes, resource, kept)
+        kept = params.evolve(state=None, scopes=None)
+        grant = Grant(_fresh(16), client_id, subject, " ".join(scopes), resource, kept)
         secret = _fresh(32)
         grant.code_hash = _hash(secret)
         grant.code_expires_at = self._now() + self._lifetimes.code
-        self._grants.put(grant.name, grant, grant.code_expires_at)
+        self._grants.put(grant.name, grant, grant.code_expires_at, subject)
         return f"{grant.name}.{secret}"
 
     def find_code(self, client_id: str, text: str) -> AuthorizationCode | None:
         """Find what a code stands for. One that was used ends its grant."""
         grant = self._named_by(text, client_id)
-        if grant is None or grant.params is None or not _is(text, grant.code_hash):
+        if grant is None or not _is(text, grant.code_hash):
             return None
-        if grant.is_redeemed:
+        if grant.params is None:
             self.end(grant.name)
             return None
         return AuthorizationCode(
             code=text,
-            scopes=list(grant.scopes),
+            scopes=grant.scope.split(),
             expires_at=grant.code_expires_at,
             client_id=grant.client_id,
             code_challenge=grant.params.code_challenge,
@@ -135,9 +145,9 @@ class Grants:
             raise TokenError("invalid_grant", "The code was used")
         grant = self._grants.get(code.code.partition(".")[0])
         assert grant is not None
-        grant.is_redeemed = True
+        grant.params = None
         grant.refresh_jkt = code.dpop_jkt if is_public else None
-        return self._issue(grant, grant.scopes, code.dpop_jkt, refreshes=refreshes)
+        return self._issue(grant, grant.scope, code.dpop_jkt, refreshes=refreshes)
 
     # Refresh tokens
 
@@ -152,7 +162,7 @@ class Grants:
         return RefreshToken(
             token=text,
             client_id=grant.client_id,
-            scopes=list(grant.scopes),
+            scopes=grant.scope.split(),
             expires_at=grant.refresh_expires_at,
             resource=grant.resource,
             subject=grant.subject,
@@ -170,7 +180,7 @@ class Grants:
             raise TokenError("invalid_grant", "The refresh token was used")
         grant = self._grants.get(token.token.partition(".")[0])
         assert grant is not None
-        return self._issue(grant, list(scopes), token.dpop_jkt, refreshes=True)
+        return self._issue(grant, " ".join(scopes), token.dpop_jkt, refreshes=True)
 
     # Access tokens
 
@@ -183,22 +193,23 @@ class Grants:
         jkt: str | None,
     ) -> OAuthToken:
         """Issue an access token that cannot be refreshed."""
-        grant = Grant(_fresh(16), client_id, subject, scopes, resource)
-        return self._issue(grant, scopes, jkt, refreshes=False)
+        grant = Grant(_fresh(16), client_id, subject, " ".join(scopes), resource)
+        self._alone.put(grant.name, grant, self._now() + self._lifetimes.access_token)
+        return self._add_access(grant, grant.scope, jkt)
 
     def find_access_token(self, text: str, issuer: str | None) -> AccessToken | None:
         """Find what an access token stands for."""
         issued = self._access.get(_hash(text).hex())
-        grant = None if issued is None else self._grants.get(issued.grant)
-        if issued is None or grant is None:
+        if issued is None or issued.expires_at <= self._now():
             return None
+        grant = issued.grant
         claims: dict[str, Any] = {} if issuer is None else {"iss": issuer}
         if issued.jkt is not None:
             claims["cnf"] = {"jkt": issued.jkt}
         return AccessToken(
             token=text,
             client_id=grant.client_id,
-            scopes=list(issued.scopes),
+            scopes=issued.scope.split(),
             expires_at=issued.expires_at,
             resource=grant.resource,
             subject=grant.subject,
@@ -208,44 +219,53 @@ class Grants:
     def end(self, name: str) -> None:
         """End a grant, with all that came of it."""
         self._grants.pop(name)
+        self._alone.pop(name)
 
     def end_by(self, token: AccessToken | RefreshToken) -> None:
         """End the grant that a token came of, if it has not ended."""
         if isinstance(token, RefreshToken):
             self.end(token.token.partition(".")[0])
             return
-        issued = self._access.pop(_hash(token.token).hex())
+        issued = self._access.get(_hash(token.token).hex())
         if issued is not None:
-            self.end(issued.grant)
+            self.end(issued.grant.name)
 
     def _named_by(self, text: str, client_id: str) -> Grant | None:
         grant = self._grants.get(text.partition(".")[0])
         return None if grant is None or grant.client_id != client_id else grant
 
-    def _issue(
-        self, grant: Grant, scopes: list[str], jkt: str | None, *, refreshes: bool
-    ) -> OAuthToken:
-        now = self._now()
-        access_token, lifetime = _fresh(32), self._lifetimes.access_token
-        expires_at = int(now) + lifetime
-        until: float = expires_at
-        refresh_token = None
+    def _issue(self, grant: Grant, scope: str, jkt: str | None, *, refreshes: bool) -> OAuthToken:
+        now = int(self._now())
+        until, refresh_token = now + self._lifetimes.access_token, None
         if refreshes:
             secret = _fresh(32)
             refresh_token = f"{grant.name}.{secret}"
             grant.refresh_hash = _hash(secret)
-            grant.refresh_expires_at = int(now) + self._lifetimes.refresh_token
+            grant.refresh_expires_at = now + self._lifetimes.refresh_token
             until = max(until, grant.refresh_expires_at)
-        self._grants.put(grant.name, grant, until)
-        issued = _Issued(grant.name, scopes, expires_at, jkt)
-        self._access.put(_hash(access_token).hex(), issued, expires_at)
+        self._grants.put(grant.name, grant, until, grant.subject or "")
+        return self._add_access(grant, scope, jkt).evolve(refresh_token=refresh_token)
+
+    def _add_access(self, grant: Grant, scope: str, jkt: str | None) -> OAuthToken:
+        access_token, lifetime = _fresh(32), self._lifetimes.access_token
+        if scope == grant.scope:
+            scope = grant.scope  # one text for all
+        key = _hash(access_token).hex()
+        self._access[key] = _Issued(grant, scope, int(self._now()) + lifetime, jkt)
+        grant.access.append(key)
+        while len(grant.access) > MAX_ACCESS_EACH:
+            del self._access[grant.access.pop(0)]
         return OAuthToken(
             access_token=access_token,
             token_type="Bearer" if jkt is None else "DPoP",
             expires_in=lifetime,
-            scope=" ".join(scopes) or None,
-            refresh_token=refresh_token,
+            scope=scope or None,
         )
+
+    def _forget_tokens(self, grant: Grant) -> None:
+        for key in grant.access:
+            del self._access[key]
+        grant.access.clear()
 
 
 def _fresh(size: int) -> str:

@@ -17,9 +17,10 @@ from ._answers import Endpoint
 from ._client_auth import method_of
 from ._client_documents import ClientMetadataDocuments
 from ._errors import AuthorizeError, RegistrationError, TokenError
+from ._expiring import Expiring
 from ._grants import Grants, Lifetimes
 from ._identity_assertions import IdentityAssertionVerifier
-from ._login import LOGIN_PATH, LoginPage
+from ._login import LOGIN_PATH, PENDING_SECONDS, LoginPage
 from ._provider import AuthorizationCode, OAuthAuthorizationServerProvider, RefreshToken
 from ._redirects import construct_redirect_uri
 from ._users import check_users
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from trio_mcp.auth._models import OAuthToken
 
-    from ._login import Pending
+    from ._login_requests import Pending
     from ._provider import AuthorizationParams, IdentityAssertionParams
     from ._users import UserCheck
 
@@ -48,8 +49,9 @@ class InMemoryOAuthProvider(
     are good once, refresh tokens that change with each use and end the login when one is used
     twice, tokens bound to keys, clients known by documents, assertions of identity providers.
 
-    What it keeps is bounded. When too many clients have registered, one goes that nobody has
-    allowed anything yet; if there is none, no more are taken.
+    What it keeps is bounded, and for who asks nobody yet nothing is kept. When too many clients
+    have registered, one goes that nobody has allowed anything yet, and with whom nobody is about
+    to log in; if all are in use, no more are taken.
 
     Args:
       users: Who may log in: passwords by name, or an async function that takes both and returns
@@ -109,6 +111,9 @@ class InMemoryOAuthProvider(
         # As text: read, what a stranger sent may take twenty times as much.
         self._registered: dict[str, bytes] = {}
         self._max_clients = max_clients
+        # With whom people may be logging in. Not all, or strangers would hold all the room by it.
+        self._asked = Expiring[bool](max(max_clients // 2, 1), now)
+        self._now = now
         self._documents = client_documents
         self._assertions = identity_assertions
         self._resources = resources
@@ -153,12 +158,13 @@ class InMemoryOAuthProvider(
         await trio.lowlevel.checkpoint()
         if len(self._registered) >= self._max_clients:
             in_use = self._grants.client_ids()
-            unused = next((each for each in self._registered if each not in in_use), None)
-            if unused is None:
+            unused = [each for each in self._registered if each not in in_use]
+            if not unused:
                 raise RegistrationError(
                     "invalid_client_metadata", "No more clients are registered here"
                 )
-            del self._registered[unused]
+            going = next((each for each in unused if not self._asked.get(each)), unused[0])
+            del self._registered[going]
         self._registered[client_info.client_id] = dumps(client_info.to_json())
 
     # People
@@ -181,6 +187,8 @@ class InMemoryOAuthProvider(
             raise AuthorizeError("access_denied", "People log in at their identity provider")
         if self._issuer is None:
             raise RuntimeError("The page has no place: create_auth_routes() gives it one")
+        if client.client_id in self._registered:
+            self._asked.put(client.client_id, True, self._now() + PENDING_SECONDS)
         return self._login.url_for(client, params)
 
     def _resource(self, asked: str | None) -> str | None:

@@ -11,16 +11,17 @@ import hashlib
 import hmac
 import re
 import secrets
+import unicodedata
 from html import escape
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-import attrs
+from trio_mcp.auth._identifiers import is_same_origin, split_url
 
-from trio_mcp.auth._identifiers import is_loopback_url, is_same_origin, split_url
-
-from ._answers import Answer, RefusedRequest, log_refused, redirect_answer
+from ._answers import Answer, RefusedRequest, log_refused, logger, redirect_answer
+from ._consent import consent_content, short_name
 from ._expiring import Expiring
+from ._login_requests import SealedRequests
 from ._pages import page_answer
 from ._parameters import parse_parameters, read_form
 from ._redirects import construct_redirect_uri
@@ -31,13 +32,14 @@ if TYPE_CHECKING:
     from trio_mcp.auth._models import OAuthClientInformationFull
     from trio_mcp.transports.http._asgi import HttpRequest
 
+    from ._login_requests import Pending
     from ._parameters import Parameters
     from ._provider import AuthorizationParams
 
 LOGIN_PATH: Final = "/login"
 
-MAX_PENDING: Final = 1000
-"""How many people may be in the middle of logging in; the oldest has to begin again."""
+MAX_REMEMBERED: Final = 10_000
+"""How many answered pages, pages with wrong passwords and names with such are remembered."""
 
 PENDING_SECONDS: Final = 600
 """How long the page may be open."""
@@ -51,21 +53,10 @@ MAX_FAILURES: Final = 20
 FAILURE_SECONDS: Final = 900
 """How long it has to."""
 
-_MAX_SHOWN: Final = 200
+_MAX_SPELT: Final = 256
+# Characters of a name that tell one from another: to compare more takes long.
+
 _BROWSER: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
-
-
-@attrs.define(eq=False)
-class Pending:
-    """A request of a client that nobody has answered yet.
-
-    Of the client just this is kept: what a stranger has registered may be large.
-    """
-
-    client_id: str
-    client_name: str | None
-    params: AuthorizationParams
-    attempts: int = 0
 
 
 class LoginPage:
@@ -88,9 +79,12 @@ class LoginPage:
         self._check_user = check_user
         self._approve = approve
         self._now = now
-        self._pending = Expiring[Pending](MAX_PENDING, now)
-        self._failures = Expiring[int](10 * MAX_PENDING, now)
+        # Of pages just what people have done there is kept, and nothing of what is asked for.
+        self._attempts = Expiring[int](MAX_REMEMBERED, now)
+        self._answered = Expiring[bool](MAX_REMEMBERED, now)
+        self._failures = Expiring[int](MAX_REMEMBERED, now)
         self._key = secrets.token_bytes(32)
+        self._requests = SealedRequests(self._key, now)
         self._issuer = ""
 
     def open_at(self, issuer_url: str) -> None:
@@ -104,12 +98,10 @@ class LoginPage:
         return ("" if parts is None else parts.path.rstrip("/")) + LOGIN_PATH
 
     def url_for(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:
-        """Keep a request, and give the URL of its page."""
-        name = secrets.token_urlsafe(32)
-        shown = (client.client_name or "")[:_MAX_SHOWN] or None
-        pending = Pending(client.client_id, shown, params)
-        self._pending.put(name, pending, self._now() + PENDING_SECONDS)
-        return f"{self._issuer.rstrip('/')}{LOGIN_PATH}?{urlencode({'request': name})}"
+        """Give the URL of the page for a request."""
+        name = short_name(client.client_name)
+        sealed = self._requests.seal(client.client_id, name, params, PENDING_SECONDS)
+        return f"{self._issuer.rstrip('/')}{LOGIN_PATH}?{urlencode({'request': sealed})}"
 
     async def answer(self, request: HttpRequest) -> Answer:
         """Show the page, or take what a person said."""
@@ -118,7 +110,7 @@ class LoginPage:
                 self._check_origin(request)
                 return await self._take(request, await read_form(request))
             parameters = parse_parameters(request.scope.get("query_string", b""))
-            return self._show(request, parameters.needed("request"), "")
+            return self._show(request, parameters.needed("request"))
         except RefusedRequest as refused:
             log_refused(request, refused.error, refused.description)
             reason = escape(refused.description or "")
@@ -134,10 +126,10 @@ class LoginPage:
             raise RefusedRequest("access_denied", "The form came from elsewhere", status=403)
 
     async def _take(self, request: HttpRequest, form: Parameters) -> Answer:
-        name = form.needed("request")
-        pending = self._find(name)
+        sealed = form.needed("request")
+        pending = self._find(sealed)
         browser = self._browser_of(request)
-        expected = "" if browser is None else self._token(browser, name)
+        expected = "" if browser is None else self._token(browser, sealed)
         if browser is None or not hmac.compare_digest(
             expected.encode(), (form.get("token") or "").encode()
         ):
@@ -145,58 +137,82 @@ class LoginPage:
                 "access_denied", "The form is not of this browser: are cookies off?", status=403
             )
         if form.get("answer") != "allow":
-            self._pending.pop(name)
+            self._end(pending)
             return _back(pending, "The person refused")
         # Counted before the answer is known, so that many at the same time are not more.
-        pending.attempts += 1
+        attempts = self._count(self._attempts, pending.name, pending.until)
         subject = None
-        if pending.attempts <= MAX_ATTEMPTS:
+        if attempts <= MAX_ATTEMPTS:
             user, password = form.get("user") or "", form.get("password") or ""
-            subject = await self._person(user, password)
+            try:
+                subject = await self._person(user, password)
+            except Exception:  # noqa: BLE001 - of the author's code: logged, and the person is told
+                # That nobody knows says nothing of who tried.
+                logger.exception("%s failed: nobody can tell who logs in", request.name)
+                self._forgive(self._attempts, pending.name, pending.until)
+                return self._show(request, sealed, "Nobody can log in now: try later.", 503)
         if subject is None:
-            return self._wrong(request, name, pending)
-        # Whoever waited for the same answer twice gets it once.
-        if self._pending.pop(name) is None:
-            raise _no_request()
+            return self._wrong(request, sealed, pending, attempts)
+        self._find(sealed)  # Whoever waited for the same answer twice gets it once.
+        self._end(pending)
         return redirect_answer(self._approve(pending, subject), 303)
 
     async def _person(self, user: str, password: str) -> str | None:
-        key = hashlib.sha256(user.encode()).hexdigest()
-        failures = self._failures.get(key) or 0
-        if failures >= MAX_FAILURES:
+        # By the person whom the name may stand for: directories do not mind how it is spelt.
+        key = hashlib.sha256(_bare(user).encode()).hexdigest()
+        until = self._now() + FAILURE_SECONDS
+        if (self._failures.get(key) or 0) >= MAX_FAILURES:
             return None
-        self._failures.put(key, failures + 1, self._now() + FAILURE_SECONDS)
-        subject = await self._check_user(user, password)
+        self._count(self._failures, key, until)
+        try:
+            subject = await self._check_user(user, password)
+        except Exception:
+            self._forgive(self._failures, key, until)
+            raise
         if subject is not None:
             self._failures.pop(key)
         return subject
 
-    def _wrong(self, request: HttpRequest, name: str, pending: Pending) -> Answer:
-        if pending.attempts >= MAX_ATTEMPTS:
-            self._pending.pop(name)
+    def _count(self, counts: Expiring[int], key: str, until: float) -> int:
+        count = (counts.get(key) or 0) + 1
+        counts.put(key, count, until)
+        return count
+
+    def _forgive(self, counts: Expiring[int], key: str, until: float) -> None:
+        # Not there if somebody logged in meanwhile, which forgives all.
+        if count := counts.get(key):
+            counts.put(key, count - 1, until)
+
+    def _end(self, pending: Pending) -> None:
+        self._answered.put(pending.name, True, pending.until)
+
+    def _wrong(self, request: HttpRequest, sealed: str, pending: Pending, attempts: int) -> Answer:
+        if attempts >= MAX_ATTEMPTS:
+            self._end(pending)
             return _back(pending, "The person could not log in")
-        return self._show(request, name, "The name or the password is wrong.")
+        return self._show(request, sealed, "The name or the password is wrong.", 400)
 
     # The page
 
-    def _find(self, name: str) -> Pending:
-        pending = self._pending.get(name)
-        if pending is None:
+    def _find(self, sealed: str) -> Pending:
+        pending = self._requests.open(sealed)
+        if pending is None or self._answered.get(pending.name):
             raise _no_request()
         return pending
 
-    def _show(self, request: HttpRequest, name: str, error: str) -> Answer:
-        pending = self._find(name)
+    def _show(
+        self, request: HttpRequest, sealed: str, error: str = "", status: int = 200
+    ) -> Answer:
+        pending = self._find(sealed)
         browser = self._browser_of(request) or secrets.token_urlsafe(32)
         # Again for one that has it, which is to last as long as this page.
         headers = (("set-cookie", f"{self._cookie}={browser}; {self._cookie_attributes}"),)
-        hidden = {"request": name, "token": self._token(browser, name)}
-        content = _content(pending, hidden, error)
-        status = 400 if error else 200
+        hidden = {"request": sealed, "token": self._token(browser, sealed)}
+        content = consent_content(pending, hidden, error)
         return page_answer("Allow access?", content, status, headers)
 
-    def _token(self, browser: str, name: str) -> str:
-        return hmac.new(self._key, f"{browser} {name}".encode(), hashlib.sha256).hexdigest()
+    def _token(self, browser: str, sealed: str) -> str:
+        return hmac.new(self._key, f"{browser} {sealed}".encode(), hashlib.sha256).hexdigest()
 
     def _browser_of(self, request: HttpRequest) -> str | None:
         for header in request.headers.all("cookie"):
@@ -238,43 +254,8 @@ def _back(pending: Pending, reason: str) -> Answer:
     return redirect_answer(url, 303)
 
 
-def _content(pending: Pending, hidden: dict[str, str], error: str) -> str:
-    params = pending.params
-    facts = [("Program", _shown(pending.client_name or "a program without a name"))]
-    parts = split_url(pending.client_id)
-    if parts is not None and parts.scheme == "https" and parts.host:
-        facts.append(("Published by", _shown(parts.host)))
-    facts.append(("The answer goes to", _shown(_host_of(params.redirect_uri))))
-    if params.resource is not None:
-        facts.append(("For the server", _shown(params.resource)))
-    facts.append(("It may", _shown(", ".join(params.scopes or ())) or "only say who you are"))
-    listed = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts)
-    fields = "".join(
-        f'<input type="hidden" name="{name}" value="{escape(value)}">'
-        for name, value in hidden.items()
-    )
-    warning = f'<p class="warning">{escape(error)}</p>' if error else ""
-    if is_loopback_url(params.redirect_uri):
-        warning += (
-            '<p class="warning">The answer goes to a program on this computer, which may be any '
-            "program: go on only if you have just started it yourself.</p>"
-        )
-    return (
-        f'<dl>{listed}</dl>{warning}<form method="post">{fields}'
-        '<label>Name <input name="user" autocomplete="username"></label>'
-        '<label>Password <input name="password" type="password" '
-        'autocomplete="current-password"></label>'
-        '<button name="answer" value="allow">Allow</button>'
-        '<button name="answer" value="deny" formnovalidate>Deny</button></form>'
-    )
-
-
-def _host_of(url: str) -> str:
-    parts = split_url(url)
-    return url if parts is None or not parts.authority else parts.authority
-
-
-def _shown(text: str) -> str:
-    # Letters that turn the direction of writing make one host look like another.
-    plain = "".join(each if each.isprintable() else "?" for each in text[:_MAX_SHOWN])
-    return escape(plain)
+def _bare(name: str) -> str:
+    """Give what the spellings of one name have in common."""
+    decomposed = unicodedata.normalize("NFKD", name[:_MAX_SPELT].casefold())
+    kept = (each for each in decomposed if unicodedata.category(each)[0] not in "CMZ")
+    return unicodedata.normalize("NFKC", "".join(kept)).casefold()
