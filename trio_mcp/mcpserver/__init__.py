@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from trio_mcp.mcpserver._extensions import Extension as Extension
     from trio_mcp.mcpserver._extensions import MethodBinding as MethodBinding
     from trio_mcp.mcpserver._extensions import ResourceBinding as ResourceBinding
+    from trio_mcp.mcpserver._extensions import SubscriptionBinding as SubscriptionBinding
     from trio_mcp.mcpserver._extensions import ToolBinding as ToolBinding
     from trio_mcp.mcpserver._extensions import (
         compose_tool_call_handler as compose_tool_call_handler,
@@ -140,6 +141,7 @@ __all__ = [
     "ResourceTemplate",
     "Sample",
     "Settings",
+    "SubscriptionBinding",
     "TextResource",
     "Tool",
     "ToolBinding",
@@ -213,6 +215,7 @@ if not TYPE_CHECKING:
             "ResourceTemplate": "._resource_template",
             "Sample": "._questions",
             "Settings": "._settings",
+            "SubscriptionBinding": "._extensions",
             "TextResource": "._resources",
             "Tool": "._tool",
             "ToolBinding": "._extensions",

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from trio_mcp.server import CallNext, HandlerResult, RequestHandler, ServerRequestContext
+    from trio_mcp.server import (
+        AcceptFnT,
+        CallNext,
+        HandlerResult,
+        RequestHandler,
+        ServerRequestContext,
+    )
     from trio_mcp.types import CallToolRequestParams
     from trio_mcp.types._base import JsonObject
 
@@ -92,6 +98,20 @@ class MethodBinding:
             )
 
 
+@attrs.frozen(eq=False)
+class SubscriptionBinding:
+    """Something that clients of an extension may listen to.
+
+    Attributes:
+      key: The member of the filter of ``subscriptions/listen``, by its name on the wire.
+      accept: Decides what of it is told, and tells it; see `Server.add_subscription`.
+
+    """
+
+    key: str
+    accept: AcceptFnT
+
+
 _CORE_METHODS: Final = frozenset(
     name
     for name, spec in METHODS.items()
@@ -138,6 +158,10 @@ class Extension:
 
     def methods(self) -> Sequence[MethodBinding]:
         """Return the requests it serves."""
+        return ()
+
+    def subscriptions(self) -> Sequence[SubscriptionBinding]:
+        """Return what clients may listen to."""
         return ()
 
     def lifespan(self, server: MCPServer[Any]) -> AbstractAsyncContextManager[Any]:
@@ -202,6 +226,8 @@ def add_extensions(mcp: MCPServer[Any], extensions: Sequence[Extension]) -> None
         server.extensions[extension.identifier] = settings
         if type(extension).lifespan is not Extension.lifespan:
             server.add_lifespan(extension.identifier, functools.partial(extension.lifespan, mcp))
+        for subscription in extension.subscriptions():
+            server.add_subscription(subscription.key, subscription.accept)
         for tool in extension.tools():
             mcp.add_tool(tool.fn, meta=tool.meta, **tool.kwargs)
         for resource in extension.resources():

@@ -42,14 +42,17 @@ if TYPE_CHECKING:
     from ._session import AskFnT as AskFnT
     from ._session import ServerSession as ServerSession
     from ._session import Stopwatch as Stopwatch
+    from ._subscriptions import AcceptFnT as AcceptFnT
     from ._subscriptions import InMemorySubscriptionBus as InMemorySubscriptionBus
     from ._subscriptions import ListenHandler as ListenHandler
     from ._subscriptions import SubscriptionBus as SubscriptionBus
+    from ._subscriptions import TellFnT as TellFnT
     from ._subscriptions import subscribe_resource as subscribe_resource
     from ._subscriptions import unsubscribe_resource as unsubscribe_resource
 
 __all__ = [
     "AESGCMRequestStateCodec",
+    "AcceptFnT",
     "AskFnT",
     "CacheHint",
     "CacheableMethod",
@@ -79,6 +82,7 @@ __all__ = [
     "ServerSession",
     "Stopwatch",
     "SubscriptionBus",
+    "TellFnT",
     "ToolsListChanged",
     "apply_cache_hint",
     "authenticated_principal",
@@ -92,6 +96,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "AESGCMRequestStateCodec": "._request_state_codec",
+            "AcceptFnT": "._subscriptions",
             "AskFnT": "._session",
             "CacheHint": "._caching",
             "CacheableMethod": "._caching",
@@ -121,6 +126,7 @@ if not TYPE_CHECKING:
             "ServerSession": "._session",
             "Stopwatch": "._session",
             "SubscriptionBus": "._subscriptions",
+            "TellFnT": "._subscriptions",
             "ToolsListChanged": "trio_mcp._protocol._subscriptions",
             "apply_cache_hint": "._caching",
             "authenticated_principal": "._request_state",

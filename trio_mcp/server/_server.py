@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from ._caching import CacheableMethod
     from ._registry import NotificationHandler, RequestHandler, ServerMiddleware
-    from ._subscriptions import SubscriptionBus
+    from ._subscriptions import AcceptFnT, SubscriptionBus
 
 STOP_SECONDS = 1.0
 """Seconds that streams of notifications have to end in good order when a run ends."""
@@ -174,6 +174,7 @@ class Server(ServesHttp, Generic[LifespanContextT]):
         self.get_required_scopes = get_required_scopes
         self.lifespan = lifespan
         self._lifespans: dict[str, Callable[[], AbstractAsyncContextManager[Any]]] = {}
+        self.subscriptions: dict[str, AcceptFnT] = {}
         self._changes: Changes | None = None
         self._requests: dict[str, HandlerEntry] = {}
         self._notifications: dict[str, HandlerEntry] = {}
@@ -336,6 +337,27 @@ class Server(ServesHttp, Generic[LifespanContextT]):
 
         """
         self._changes = Changes(bus)
+
+    def add_subscription(self, key: str, accept: AcceptFnT) -> None:
+        """Let clients listen to something of an extension, by a member of the filter (SEP-2575).
+
+        Args:
+          key: The member's name on the wire. None of those that the protocol has.
+          accept: Called with the context of a ``subscriptions/listen`` that has the member, its
+            value as it came, which nobody has checked, and what sends notifications on that
+            stream (`TellFnT`). Returns a block round the stream: what it yields is the part that
+            is acknowledged, None for nothing. It may raise `MCPError` to refuse the request.
+
+        Raises:
+          TypeError: if it cannot be called.
+          ValueError: if the member is taken.
+
+        """
+        check_text("key", key)
+        check_callable("accept", accept)
+        if key in self.subscriptions or key in _FILTERED:
+            raise ValueError(f"key: {key!r} is a member of subscription filters already")
+        self.subscriptions[key] = accept
 
     def announce(self, event: ServerEvent) -> None:
         """Have clients told an event soon, once, however often it is announced meanwhile.
@@ -545,6 +567,15 @@ async def _ping(
     await trio.lowlevel.checkpoint()
     return types.EmptyResult()
 
+
+_FILTERED: Final = frozenset(
+    {
+        "toolsListChanged",
+        "promptsListChanged",
+        "resourcesListChanged",
+        "resourceSubscriptions",
+    }
+)
 
 _ANSWERED_HERE: Final = frozenset({"initialize"})
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from contextlib import nullcontext, suppress
+from contextlib import AsyncExitStack, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
 import trio
 
 from trio_mcp import types
-from trio_mcp._codec import encode
+from trio_mcp._codec import checked_copy, encode
 from trio_mcp._protocol._refusals import invalid_params, invalid_request, method_not_found
 from trio_mcp._protocol._subscriptions import (
     ACKNOWLEDGED,
@@ -27,7 +27,7 @@ from trio_mcp.types import INTERNAL_ERROR, SUBSCRIPTION_ID_META_KEY
 from ._kept import MAX_URI_LENGTH, MAX_URIS_LENGTH, check_kept
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from trio_mcp._protocol._subscriptions import EventsLost, ServerEvent
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         SubscriptionsListenRequestParams,
         UnsubscribeRequestParams,
     )
-    from trio_mcp.types._base import JsonObject
+    from trio_mcp.types._base import JsonObject, JsonValue
 
     from ._connection import ServerConnection
     from ._context import ServerRequestContext
@@ -79,6 +79,32 @@ class SubscriptionBus(Protocol):
 
         """
         ...
+
+
+class TellFnT(Protocol):
+    """Sends a notification of an extension on one subscription."""
+
+    def __call__(self, method: str, params: JsonObject) -> None:
+        """Have it sent soon, in order; from any thread. Once the subscription is over, nothing."""
+        ...
+
+
+class AcceptFnT(Protocol):
+    """Serves the part of a subscription that belongs to an extension."""
+
+    def __call__(
+        self, ctx: ServerRequestContext[Any, Any], wanted: JsonValue, tell: TellFnT, /
+    ) -> AbstractAsyncContextManager[JsonValue]:
+        """Return a block round the stream; see `Server.add_subscription`."""
+        ...
+
+
+@attrs.frozen(eq=False)
+class _Told:
+    """A notification of an extension."""
+
+    method: str
+    params: JsonObject
 
 
 def open_bus(bus: SubscriptionBus) -> AbstractAsyncContextManager[object]:
@@ -145,7 +171,7 @@ class ListenStream:
     overflowed: bool = False
     sending: trio.CancelScope = attrs.field(factory=trio.CancelScope)
     _ended: bool = False
-    _events: deque[ServerEvent] = attrs.field(factory=deque["ServerEvent"])
+    _events: deque[ServerEvent | _Told] = attrs.field(factory=deque["ServerEvent | _Told"])
     _changed: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot)
     _run: trio.lowlevel.TrioToken = attrs.field(factory=trio.lowlevel.current_trio_token)
 
@@ -155,11 +181,15 @@ class ListenStream:
         if told:
             call_in(self._run, self._append, told)
 
+    def tell(self, method: str, params: JsonObject) -> None:
+        """See `TellFnT`."""
+        call_in(self._run, self._append, [_Told(method, params)])
+
     def end(self) -> None:
         """Send what waits, and then the end."""
         call_in(self._run, self._end)
 
-    def _append(self, told: list[ServerEvent]) -> None:
+    def _append(self, told: Sequence[ServerEvent | _Told]) -> None:
         if self._ended:
             return
         if len(self._events) + len(told) <= self._room:
@@ -176,7 +206,7 @@ class ListenStream:
         self._ended = True
         self._changed.unpark_all()
 
-    async def next(self) -> ServerEvent | None:
+    async def next(self) -> ServerEvent | _Told | None:
         """Wait for an event; None at the end."""
         while not self._events:
             if self._ended:
@@ -187,6 +217,8 @@ class ListenStream:
 
 class ListenHandler:
     """Serves ``subscriptions/listen``, as ``on_subscriptions_listen`` of a `Server`.
+
+    What extensions have clients listen to is added by `Server.add_subscription`.
 
     A subscription begins with an acknowledgement of what will be told: of what was asked for,
     the part that the server's capabilities announce. It goes on until its client ends it, the
@@ -224,7 +256,7 @@ class ListenHandler:
         Raises:
           MCPError: -32601 if the server announces no changes at all, -32602 if it asks for more
               than is kept for a stream, -32603 if there are too many subscriptions, or if this
-              one's client does not read.
+              one's client does not read; what an extension refuses its part with.
 
         """
         exchange = ctx.exchange
@@ -245,9 +277,11 @@ class ListenHandler:
         connection.streams.add(stream)
         try:
             with stream.sending:
-                await _acknowledge(exchange, honored)
-                exchange.begin_stream(encode(result, exchange.accepted.revision))
-                await _send_events(exchange, stream)
+                async with AsyncExitStack() as stack:
+                    others = await _accept_others(ctx, params.notifications, stream, stack)
+                    await _acknowledge(exchange, honored.evolve(extra=others))
+                    exchange.begin_stream(encode(result, exchange.accepted.revision))
+                    await _send_events(exchange, stream)
         finally:
             self._streams.discard(stream)
             connection.streams.discard(stream)
@@ -278,6 +312,23 @@ def _honor(ctx: ServerRequestContext[Any, Any], wanted: SubscriptionFilter) -> S
     return honor(wanted, capabilities)
 
 
+async def _accept_others(
+    ctx: ServerRequestContext[Any, Any],
+    wanted: SubscriptionFilter,
+    stream: ListenStream,
+    stack: AsyncExitStack,
+) -> JsonObject:
+    """Enter what extensions have for the members of a filter that the protocol does not know."""
+    accepted: JsonObject = {}
+    for key, accept in ctx.server.subscriptions.items():
+        if key in wanted.extra:
+            block = accept(ctx, wanted.extra[key], stream.tell)
+            honored = await stack.enter_async_context(block)
+            if honored is not None:
+                accepted[key] = checked_copy(honored, f"what is accepted of {key!r}")
+    return accepted
+
+
 async def _acknowledge(exchange: Exchange, honored: SubscriptionFilter) -> None:
     params = types.SubscriptionsAcknowledgedNotificationParams(
         notifications=honored, meta={SUBSCRIPTION_ID_META_KEY: exchange.id}
@@ -288,8 +339,12 @@ async def _acknowledge(exchange: Exchange, honored: SubscriptionFilter) -> None:
 async def _send_events(exchange: Exchange, stream: ListenStream) -> None:
     meta: JsonObject = {SUBSCRIPTION_ID_META_KEY: exchange.id}
     while (event := await stream.next()) is not None:
-        method, params = write_event(event)
-        await exchange.notify(method, {**params, "_meta": meta})
+        if isinstance(event, _Told):
+            method, params = event.method, event.params
+        else:
+            method, params = write_event(event)
+        own: JsonObject = params.get("_meta") or {}
+        await exchange.notify(method, {**params, "_meta": {**own, **meta}})
 
 
 def _unsubscribe(unsubscribe: Callable[[], None]) -> None:

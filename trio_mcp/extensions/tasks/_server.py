@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 from trio_mcp._checks import check_callable, check_mapping, check_number, check_text, check_word
 from trio_mcp._codec import excerpt
 from trio_mcp.errors import MCPError
-from trio_mcp.mcpserver import Extension, MethodBinding, require_client_extension
+from trio_mcp.mcpserver import (
+    Extension,
+    MethodBinding,
+    SubscriptionBinding,
+    require_client_extension,
+)
 from trio_mcp.server import authenticated_principal
 from trio_mcp.types import (
     INVALID_PARAMS,
@@ -17,8 +22,10 @@ from trio_mcp.types import (
     MODERN_PROTOCOL_VERSIONS,
     EmptyResult,
 )
+from trio_mcp.types._base import is_array
 
 from ._answers import read_answer, read_question
+from ._listening import telling
 from ._run import TaskRun, TaskTimes, open_run
 from ._store import InMemoryTaskStore
 from ._wire import TASKS, TaskRequestParams, UpdateTaskRequestParams
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from trio_mcp.mcpserver import MCPServer
-    from trio_mcp.server import CallNext, HandlerResult, ServerRequestContext
+    from trio_mcp.server import CallNext, HandlerResult, ServerRequestContext, TellFnT
     from trio_mcp.types import CallToolRequestParams, JsonObject
 
     from ._store import TaskStore
@@ -114,6 +121,23 @@ class TasksExtension(Extension):
             for method, params_type, handler in bindings
         ]
 
+    def subscriptions(self) -> Sequence[SubscriptionBinding]:
+        """See `Extension.subscriptions`."""
+        return [SubscriptionBinding("taskIds", self._listen)]
+
+    @asynccontextmanager
+    async def _listen(
+        self, ctx: ServerRequestContext[Any, Any], wanted: Any, tell: TellFnT
+    ) -> AsyncGenerator[list[str] | None]:
+        require_client_extension(ctx, TASKS)
+        if not is_array(wanted) or not all(isinstance(each, str) for each in wanted):
+            raise MCPError(
+                INVALID_PARAMS, "params.notifications.taskIds: expected an array of strings"
+            )
+        own = [each for each in dict.fromkeys(wanted) if await self._find(ctx, each) is not None]
+        async with telling(_run_of(ctx), own, tell):
+            yield own or None
+
     @asynccontextmanager
     async def lifespan(self, server: MCPServer[Any]) -> AsyncGenerator[TaskRun, None]:
         """See `Extension.lifespan`.
@@ -161,12 +185,12 @@ class TasksExtension(Extension):
     async def _get(
         self, ctx: ServerRequestContext[Any, Any], params: TaskRequestParams
     ) -> JsonObject:
-        return (await self._find(ctx, params.task_id)).to_detailed()
+        return (await self._known(ctx, params.task_id)).to_detailed()
 
     async def _update(
         self, ctx: ServerRequestContext[Any, Any], params: UpdateTaskRequestParams
     ) -> EmptyResult:
-        await self._find(ctx, params.task_id)
+        await self._known(ctx, params.task_id)
         given = params.input_responses
 
         def answer(task: StoredTask, now: float) -> StoredTask | None:
@@ -182,21 +206,23 @@ class TasksExtension(Extension):
     async def _cancel(
         self, ctx: ServerRequestContext[Any, Any], params: TaskRequestParams
     ) -> EmptyResult:
-        await self._find(ctx, params.task_id)
+        await self._known(ctx, params.task_id)
         await _run_of(ctx).end(params.task_id, "cancelled")
         return EmptyResult()
 
-    async def _find(self, ctx: ServerRequestContext[Any, Any], task_id: str) -> StoredTask:
+    async def _known(self, ctx: ServerRequestContext[Any, Any], task_id: str) -> StoredTask:
         require_client_extension(ctx, TASKS)
-        task = await self._store.get(task_id)
-        if (
-            task is None
-            or task.owner != authenticated_principal(ctx)
-            or task.expires_at <= self._times.clock()
-        ):
-            # The same for all of them: whose tasks there are is nobody else's business.
+        task = await self._find(ctx, task_id)
+        if task is None:
             raise MCPError(INVALID_PARAMS, f"Unknown task: {excerpt(task_id)}")
         return task
+
+    async def _find(self, ctx: ServerRequestContext[Any, Any], task_id: str) -> StoredTask | None:
+        task = await self._store.get(task_id)
+        if task is None or task.expires_at <= self._times.clock():
+            return None
+        # Whose tasks there are is nobody else's business.
+        return task if task.owner == authenticated_principal(ctx) else None
 
 
 def _run_of(ctx: ServerRequestContext[Any, Any]) -> TaskRun:

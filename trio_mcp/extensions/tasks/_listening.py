@@ -1,0 +1,61 @@
+"""Telling clients that listen how their tasks are."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from trio_mcp._rpc._nursery import open_background_nursery
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from trio_mcp.server import TellFnT
+
+    from ._run import TaskRun
+
+logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
+
+CHANGED: Final = "notifications/tasks"
+
+
+@asynccontextmanager
+async def telling(run: TaskRun, task_ids: Sequence[str], tell: TellFnT) -> AsyncGenerator[None]:
+    """Tell what becomes of some tasks, as long as the block lasts.
+
+    Of changes in one go the last is told.
+    """
+    changed: dict[str, None] = {}
+    has_changed = trio.lowlevel.ParkingLot()
+
+    def note(task_id: str) -> None:
+        changed[task_id] = None
+        has_changed.unpark_all()
+
+    async def tell_changes() -> None:
+        versions: dict[str, int] = {}
+        while True:
+            while not changed:
+                await has_changed.park()
+            task_id, _ = changed.popitem()
+            try:
+                task = await run.store.get(task_id)
+            except Exception:
+                logger.exception("The task %.6s… could not be read", task_id)
+                continue
+            if task is not None and versions.get(task_id) != task.version:
+                versions[task_id] = task.version
+                params = task.to_detailed()
+                del params["resultType"]
+                tell(CHANGED, params)
+
+    with ExitStack() as stack:
+        for task_id in task_ids:
+            stack.callback(run.watch(task_id, partial(note, task_id)))
+        async with open_background_nursery() as nursery:
+            nursery.start_soon(tell_changes, name="changes of tasks")
+            yield
