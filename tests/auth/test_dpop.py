@@ -10,6 +10,7 @@ from trio_mcp.auth._dpop import (
     InvalidProof,
     NonceNeeded,
     ProofMemory,
+    TooManyProofs,
     check_proof,
 )
 from trio_mcp.auth._dpop_proof import DPoPKey, token_hash
@@ -140,6 +141,24 @@ def test_proof_counts_once_for_as_long_as_it_would_count():
 def test_where_no_room_is_left_nothing_counts():
     memory = ProofMemory(1)
     memory.check(check(proof()), NOW)
-    with pytest.raises(InvalidProof):
+    with pytest.raises(TooManyProofs, match="too many"):
         memory.check(check(proof({"jti": "2"})), NOW)
     memory.check(check(proof({"jti": "2"})), NOW + 301)
+
+
+@pytest.mark.req("R-727")
+def test_one_sender_shuts_out_nobody_else():
+    memory = ProofMemory(10)
+    other = generate_key("ES256")
+    for number in range(2):
+        memory.check(check(proof({"jti": f"{number}"})), NOW)
+    with pytest.raises(TooManyProofs):
+        memory.check(check(proof({"jti": "3"})), NOW)
+    with pytest.raises(InvalidProof, match="used before"):
+        memory.check(check(proof({"jti": "0"})), NOW)
+    memory.check(check(proof(key=other)), NOW)
+    # Several keys are of one sender, where he is known; each has names of its own.
+    memory.check(check(proof({"jti": "a"})), NOW, sender="ada")
+    memory.check(check(proof({"jti": "a"}, key=other)), NOW, sender="ada")
+    with pytest.raises(TooManyProofs):
+        memory.check(check(proof(key=generate_key("ES256"))), NOW, sender="ada")

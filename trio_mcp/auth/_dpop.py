@@ -31,11 +31,18 @@ MAX_AHEAD: Final = 60.0
 
 MAX_JTI_LENGTH: Final = 256
 
+_SENDERS: Final = 5
+# How many of them fill the memory of proofs.
+
 _PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 
 
 class InvalidProof(ValueError):
     """A proof that proves nothing; the text says why, and holds nothing of it."""
+
+
+class TooManyProofs(InvalidProof):
+    """A proof that may be good, and cannot be remembered, so that it could count twice."""
 
 
 class NonceNeeded(InvalidProof):
@@ -124,23 +131,44 @@ class ProofMemory:
     """Lets each proof count once, as long as it would count.
 
     Args:
-      most: How many are remembered. When there is no room, none counts.
+      most: How many are remembered. When there is no room, none counts; of one sender a fifth of
+        them, so that nobody else is shut out by one alone.
 
     """
 
     def __init__(self, most: int) -> None:
-        self._replays = Replays(most)
+        self._replays = Replays(most, most_each=max(1, most // _SENDERS))
 
-    def check(self, proof: Proof, now: float, max_age: float = MAX_PROOF_AGE) -> None:
+    def check(
+        self,
+        proof: Proof,
+        now: float,
+        max_age: float = MAX_PROOF_AGE,
+        *,
+        sender: str | None = None,
+    ) -> None:
         """Refuse a proof that has come before.
 
+        Args:
+          proof: What came.
+          now: Seconds since 1970.
+          max_age: Seconds for which a proof is good.
+          sender: Whose share of the memory it takes; that of its key when None. Whoever has one
+            may have many keys.
+
         Raises:
+          TooManyProofs: if there is no room to remember it.
           InvalidProof: if it has.
 
         """
         until = proof.made_at + max_age
-        if not self._replays.is_first(proof.thumbprint, proof.jti, until, now):
+        whose = proof.thumbprint if sender is None else sender
+        name = f"{proof.thumbprint} {proof.jti}"
+        if self._replays.is_first(whose, name, until, now):
+            return
+        if self._replays.has_come(whose, name):
             raise InvalidProof("the proof has been used before: jti")
+        raise TooManyProofs("too many proofs are still good: try again when some have expired")
 
 
 def _key_in(header: JsonObject) -> Key:

@@ -10,6 +10,7 @@ import trio.testing
 
 from trio_mcp.auth import DPoPSettings
 from trio_mcp.auth._dpop_proof import DPoPKey
+from trio_mcp.auth.server import _guard
 from trio_mcp.auth.server._guard import TokenGuard
 from trio_mcp.auth.server._nonces import Nonces
 from trio_mcp.transports.http._guard import Protection
@@ -45,6 +46,8 @@ KNOWN = {
     "foreign": bound(KEY, resource="https://other.example"),
     "free": token(),
     "weak": bound(KEY, scopes=[]),
+    "other-key": bound(OTHER),
+    "of-bob": bound(KEY, subject="bob"),
 }
 
 
@@ -124,6 +127,51 @@ async def test_proof_counts_once():
         assert again.status == 401
         assert "used before" in challenges(again)["DPoP"]["error_description"]
         assert (await ask(client, proven("bound"))).status == 200
+
+
+@pytest.mark.req("R-727")
+async def test_proofs_of_one_user_shut_out_nobody_else(monkeypatch):
+    monkeypatch.setattr(_guard, "MAX_PROOFS", 20)
+    async with protected() as client:
+        for key, name in ((KEY, "bound"), (OTHER, "other-key")):
+            for _ in range(2):
+                assert (await ask(client, proven(name, key))).status == 200
+        for key, name in ((KEY, "bound"), (OTHER, "other-key")):
+            refused = await ask(client, proven(name, key))
+            assert refused.status == 429
+            assert "too many proofs" in refused.json()["error"]["message"]
+            assert "retry-after" in refused.headers
+        assert (await ask(client, proven("of-bob"))).status == 200
+
+
+CERTIFICATE = {"x5t#S256": "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2"}
+
+
+@pytest.mark.req("R-727")
+@pytest.mark.parametrize(
+    "confirmation",
+    [
+        CERTIFICATE,
+        {"jkt": KEY.thumbprint, **CERTIFICATE},
+        {"jkt": 5},
+        {"jkt": ""},
+        {"jwk": {"kty": "EC"}},
+        {"kid": "1"},
+        {},
+        [],
+        "x",
+        False,
+    ],
+)
+@pytest.mark.parametrize("takes_proofs", [True, False])
+async def test_token_that_is_bound_to_something_else_is_taken_from_nobody(
+    confirmation, takes_proofs
+):
+    verifier = Verifier({"odd": token(claims={"cnf": confirmation})})
+    auth = settings(dpop=DPoPSettings() if takes_proofs else None)
+    async with open_protected(make_server(verifier, auth)) as client:
+        for headers in (bearer("odd"), proven("odd", now=time.time())):
+            assert (await ask(client, headers)).status == 401
 
 
 async def test_two_proofs_are_none():

@@ -45,14 +45,21 @@ def principal_components(token: AccessToken) -> tuple[str, str | None, str | Non
     return token.client_id, None if issuer is None else str(issuer), token.subject
 
 
+def is_bound(token: AccessToken) -> bool:
+    """Tell whether a token is for who holds something, a key or a certificate (RFC 7800)."""
+    return (token.claims or {}).get("cnf") is not None
+
+
 def key_thumbprint(token: AccessToken) -> str | None:
     """Give the thumbprint of the key that a token is bound to (RFC 9449, section 6.1).
 
-    None for a bearer token.
+    None for a bearer token, and for one that is bound to something else, or to more.
     """
     confirmation: JsonObject | Any = (token.claims or {}).get("cnf")
-    found = confirmation.get("jkt") if is_object(confirmation) else None
-    return found if isinstance(found, str) else None
+    if not is_object(confirmation) or set(confirmation) != {"jkt"}:
+        return None
+    found = confirmation["jkt"]
+    return found if isinstance(found, str) and found else None
 
 
 class TokenVerifier(Protocol):

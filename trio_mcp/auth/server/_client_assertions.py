@@ -16,7 +16,7 @@ from trio_mcp.auth._jwt import (
 
 from ._clients import refused_client
 from ._documents import LEAST_AGE
-from ._replays import Replays
+from ._replays import Replays, why_not_first
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -103,7 +103,7 @@ class ClientAssertions:
         if not isinstance(jti, str):
             raise InvalidJwt("its jti is no string")
         if not self._replays.is_first(client_id, jti, claims["exp"] + DEFAULT_LEEWAY, now):
-            raise InvalidJwt("it came before")
+            raise InvalidJwt(why_not_first(self._replays, client_id, jti))
 
 
 def subject_of(assertion: str) -> str:

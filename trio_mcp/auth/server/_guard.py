@@ -13,13 +13,13 @@ import time
 from typing import TYPE_CHECKING, Any, Final, final
 
 from trio_mcp._rpc._repeats import Repeats
-from trio_mcp.auth._dpop import InvalidProof, NonceNeeded, ProofMemory, check_proof
+from trio_mcp.auth._dpop import InvalidProof, NonceNeeded, ProofMemory, TooManyProofs, check_proof
 from trio_mcp.auth._identifiers import origin_of
 from trio_mcp.auth._times import numeric_date
 from trio_mcp.transports.http._guard import Guard
 from trio_mcp.transports.http._refusal import Refusal
 
-from ._access import AccessToken, key_thumbprint
+from ._access import AccessToken, is_bound, key_thumbprint
 from ._audience import audiences, is_same_resource
 from ._bearer import MalformedCredentials, read_credentials
 from ._challenge import Challenges
@@ -147,22 +147,25 @@ class TokenGuard(Guard):
     def _refuse_sender(
         self, request: HttpRequest, credentials: Credentials, token: AccessToken
     ) -> Refusal | None:
-        dpop, thumbprint = self._settings.dpop, key_thumbprint(token)
+        dpop = self._settings.dpop
         if credentials.scheme == "DPoP":
             assert dpop is not None
-            return self._refuse_proof(request, credentials.token, thumbprint, dpop)
-        if thumbprint is not None:
-            # RFC 9449, section 7.2: or whoever steals it would leave the proof out.
+            return self._refuse_proof(request, credentials.token, token, dpop)
+        if is_bound(token):
+            # RFC 9449, section 7.2: or whoever steals it would leave the proof out. To whatever
+            # it is bound: what is not understood is not checked.
             return self._challenges.invalid_token("The token is bound to a key, and no bearer's")
         if dpop is not None and dpop.required:
             return self._challenges.invalid_token("A token that is bound to a key is needed")
         return None
 
     def _refuse_proof(
-        self, request: HttpRequest, token: str, thumbprint: str | None, dpop: DPoPSettings
+        self, request: HttpRequest, text: str, token: AccessToken, dpop: DPoPSettings
     ) -> Refusal | None:
+        thumbprint = key_thumbprint(token)
         if thumbprint is None:
-            return self._challenges.invalid_token("The token is bound to no key")
+            bound = "something that is not checked here" if is_bound(token) else "no key"
+            return self._challenges.invalid_token(f"The token is bound to {bound}")
         proofs = request.headers.all("dpop")
         if len(proofs) != 1:
             return self._challenges.invalid_proof("One header DPoP is needed")
@@ -173,15 +176,18 @@ class TokenGuard(Guard):
                 method=request.method,
                 urls=self._urls_of(request),
                 now=now,
-                access_token=token,
+                access_token=text,
                 nonce=(lambda nonce: self._nonces.is_good(nonce, now)) if dpop.nonces else None,
                 algorithms=dpop.algorithms,
             )
             if proof.thumbprint != thumbprint:
                 return self._challenges.invalid_token("The token is bound to another key")
-            self._proofs.check(proof, now)
+            # The share is that of a user: for each of his keys he gets a token.
+            self._proofs.check(proof, now, sender=principal_of(token).key)
         except NonceNeeded:
             return self._challenges.nonce_needed(self._nonces.make(now))
+        except TooManyProofs as exc:
+            return Refusal.of(429, f"The proof is not taken: {exc}", headers=RETRY_AFTER)
         except InvalidProof as exc:
             return self._challenges.invalid_proof(str(exc))
         return None

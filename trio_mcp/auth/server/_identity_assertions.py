@@ -28,7 +28,7 @@ from trio_mcp.auth._scopes import split_scopes
 
 from ._documents import Documents, Unavailable
 from ._errors import TokenError
-from ._replays import MAX_REMEMBERED, Replays
+from ._replays import MAX_REMEMBERED, Replays, why_not_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -218,7 +218,7 @@ class IdentityAssertionVerifier:
         )
         # Last, so that one that was not taken is not used.
         if not self._replays.is_first(claims["iss"], jti, claims["exp"] + DEFAULT_LEEWAY, now):
-            raise InvalidJwt("it came before")
+            raise InvalidJwt(why_not_first(self._replays, claims["iss"], jti))
         return checked
 
     def _resource(self, asserted: Any, asked: str | None) -> str | None:

@@ -43,13 +43,12 @@ class Replays:
           now: The same.
 
         Returns:
-          Whether it does; False, too, if there is no room to remember it.
+          Whether it does; False, too, if there is no room to remember it. See `has_come`.
 
         """
         while self._by_end and self._by_end[0][0] <= now:
             self._forget()
-        # Of one size, whatever a client puts in; a NUL cannot be in an id of a client or a URL.
-        key = hashlib.sha256(f"{whose}\0{identifier}".encode()).digest()
+        key = _key(whose, identifier)
         is_full = len(self._seen) >= self._most or self._counts[whose] >= self._most_each
         if key in self._seen or is_full:
             return False
@@ -58,9 +57,25 @@ class Replays:
         heapq.heappush(self._by_end, (until, key, whose))
         return True
 
+    def has_come(self, whose: str, identifier: str) -> bool:
+        """Tell whether something is known, of what was not the first: or else there is no room."""
+        return _key(whose, identifier) in self._seen
+
     def _forget(self) -> None:
         _, key, whose = heapq.heappop(self._by_end)
         self._seen.discard(key)
         self._counts[whose] -= 1
         if not self._counts[whose]:
             del self._counts[whose]
+
+
+def _key(whose: str, identifier: str) -> bytes:
+    # Of one size, whatever a client puts in; a NUL cannot be in an id of a client or a URL.
+    return hashlib.sha256(f"{whose}\0{identifier}".encode()).digest()
+
+
+def why_not_first(replays: Replays, whose: str, identifier: str) -> str:
+    """Say why something is not taken, after `Replays.is_first` has not."""
+    if replays.has_come(whose, identifier):
+        return "it came before"
+    return "too many have come that are still good: try again when some have expired"
