@@ -48,6 +48,9 @@ MIN_RSA_BITS: Final = 2048
 MAX_RSA_BITS: Final = 8192
 """Checking a signature by a key of 16,384 bits takes a millisecond; nobody needs one."""
 
+MAX_RSA_EXPONENT: Final = 2**32
+"""Checking a signature takes time by the length of this number; nearly all keys have 65537."""
+
 DEFAULT_LEEWAY: Final = 30.0
 """Seconds by which the clocks of two machines may differ."""
 
@@ -194,7 +197,8 @@ def check_claims(
         raise InvalidJwt("the token is not valid yet")
     if made is not None and now < made - leeway:
         raise InvalidJwt("the token was made in the future")
-    if issuer is not None and claims.get("iss") not in _several(issuer):
+    maker = claims.get("iss")
+    if issuer is not None and not (isinstance(maker, str) and maker in _several(issuer)):
         raise InvalidJwt("the token has another issuer")
     if audience is not None and not audiences_of(claims) & set(_several(audience)):
         raise InvalidJwt("the token is for somebody else")
@@ -445,6 +449,9 @@ def _native_from_pem(pem: bytes) -> object:
 
 _CURVES: Final = ("secp256r1", "secp384r1", "secp521r1")
 
+_MAX_EXPONENT_TEXT: Final = 8
+# Characters in Base64, with one to spare.
+
 _NUMBERS: Final = frozenset({"n", "e", "d", "p", "q", "dp", "dq", "qi", "x", "y"})
 
 
@@ -455,6 +462,8 @@ def _check_size_of(jwk: Mapping[str, Any]) -> None:
         raise ValueError(f"The key has more than {MAX_RSA_BITS} bits")
     if jwk["kty"] == "RSA" and len(str(jwk.get("n"))) < MIN_RSA_BITS // 6:
         raise ValueError(f"The key has fewer than {MIN_RSA_BITS} bits")
+    if jwk["kty"] == "RSA" and len(str(jwk.get("e"))) > _MAX_EXPONENT_TEXT:
+        raise _bad_exponent()
 
 
 def _check_strength(key: Key) -> None:
@@ -464,11 +473,17 @@ def _check_strength(key: Key) -> None:
         raise ValueError(
             f"An RSA key has {MIN_RSA_BITS} to {MAX_RSA_BITS} bits, and this one has {bits}"
         )
+    if key.key_type == "RSA" and native.public_numbers().e > MAX_RSA_EXPONENT:
+        raise _bad_exponent()
     if key.key_type == "OKP" and not hasattr(native, "verify"):
         raise ValueError("The key cannot sign: its curve is one for encryption")
     operation = "sign" if key.is_private else "verify"
     if not any(_model_for(key, each, operation) is not None for each in ASYMMETRIC):
         raise ValueError("The key is not meant for signatures, or its curve is not known")
+
+
+def _bad_exponent() -> ValueError:
+    return ValueError("The public exponent of an RSA key is 65537, or a number of at most 32 bits")
 
 
 def _describe(key: Key) -> str:

@@ -22,7 +22,7 @@ from trio_mcp.auth import (
     VerifierUnavailable,
 )
 from trio_mcp.auth._jwt import generate_key, public_jwk, sign_jwt
-from trio_mcp.auth.server import _jwks
+from trio_mcp.auth.server import _introspection, _jwks
 
 from ._protected import ISSUER, URL, call, make_server, open_protected
 
@@ -433,14 +433,96 @@ async def test_server_may_authenticate_otherwise():
         ({"iss": "https://evil.example"}, False),
         ({"iss": ISSUER}, True),
         ({"exp": None}, True),
-        ({"exp": "tomorrow"}, True),
+        ({"exp": NOW + 60.5}, True),
+        ({"exp": "tomorrow"}, False),
+        ({"exp": str(NOW + 60)}, False),
+        ({"exp": [NOW + 60]}, False),
+        ({"exp": True}, False),
+        ({"exp": 10**400}, False),
+        ({"iss": None}, True),
+        ({"iss": [ISSUER]}, False),
+        ({"iss": {}}, False),
+        ({"nbf": NOW - 1}, True),
+        ({"nbf": NOW + 60}, False),
+        ({"nbf": "later"}, False),
+        ({"iat": NOW + 60}, False),
+        ({"token_type": "Bearer"}, True),
+        ({"token_type": "DPoP"}, True),
+        ({"token_type": "access_token"}, True),
+        ({"token_type": None}, True),
+        ({"token_type": "refresh_token"}, False),
+        ({"token_type": ["Bearer"]}, False),
         ({"sub": None, "username": "ada"}, True),
     ],
 )
 async def test_answer_decides(change, is_good):
     party = Party(body={**ACTIVE, **change})
-    verifier = IntrospectionTokenVerifier(ENDPOINT, issuer=ISSUER, http_client=party.client)
+    verifier = IntrospectionTokenVerifier(
+        ENDPOINT, issuer=ISSUER, http_client=party.client, clock=lambda: NOW
+    )
     assert (await verifier.verify_token("t") is not None) == is_good
+
+
+@pytest.mark.parametrize("cache_seconds", [0, 60])
+async def test_issuer_is_asked_once_by_all_who_come_with_one_token(cache_seconds):
+    party = Party(body=ACTIVE, pause=1)
+    verifier = IntrospectionTokenVerifier(
+        ENDPOINT, http_client=party.client, cache_seconds=cache_seconds
+    )
+    found: list[Any] = []
+
+    async def verify(token: str) -> None:
+        found.append(await verifier.verify_token(token))
+
+    async def verify_for_a_while() -> None:
+        with trio.move_on_after(0.5):
+            await verify("t")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(verify_for_a_while)
+        await trio.testing.wait_all_tasks_blocked()
+        for _ in range(20):
+            nursery.start_soon(verify, "t")
+        nursery.start_soon(verify, "other")
+    # One was asked for by who did not wait for the answer, and another took over.
+    assert len(party.seen) == 3
+    assert [each.client_id for each in found] == ["app"] * 21
+    await verify("t")
+    assert len(party.seen) == (3 if cache_seconds else 4)
+
+
+async def test_that_a_token_is_bad_is_shared_too():
+    party = Party(body={"active": False}, pause=1)
+    verifier = IntrospectionTokenVerifier(ENDPOINT, http_client=party.client)
+    found: list[Any] = []
+
+    async def verify() -> None:
+        found.append(await verifier.verify_token("t"))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(verify)
+    assert (found, len(party.seen)) == ([None] * 5, 1)
+
+
+async def test_no_more_tokens_are_asked_about_at_once_than_a_hundred(monkeypatch):
+    monkeypatch.setattr(_introspection, "MAX_AT_ONCE", 2)
+    party = Party(body=ACTIVE, pause=1)
+    verifier = IntrospectionTokenVerifier(ENDPOINT, http_client=party.client)
+    async with trio.open_nursery() as nursery:
+        for token in ("a", "b", "a"):
+            nursery.start_soon(verifier.verify_token, token)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(VerifierUnavailable, match="being asked about already"):
+            await verifier.verify_token("c")
+    assert await verifier.verify_token("c") is not None
+    assert len(party.seen) == 3
+
+
+def test_one_introspection_serves_several_runs():
+    verifier = IntrospectionTokenVerifier(ENDPOINT, http_client=Party(body=ACTIVE).client)
+    for _ in range(2):
+        assert trio.run(verifier.verify_token, "t") is not None
 
 
 @pytest.mark.parametrize(

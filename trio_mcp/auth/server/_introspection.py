@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import logging
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import quote, urlencode
+from weakref import WeakKeyDictionary
 
+import attrs
 import trio
 
 from trio_mcp._checks import check_number, check_text
 from trio_mcp._codec._json import JsonError, loads
+from trio_mcp._rpc._flight import Flight
 from trio_mcp.auth._identifiers import is_secure_url
+from trio_mcp.auth._jwt import InvalidJwt, check_claims
+from trio_mcp.auth._times import numeric_date
 from trio_mcp.errors import ConnectionLost, OAuthFlowError
 from trio_mcp.types._base import is_object
 
@@ -25,6 +31,8 @@ if TYPE_CHECKING:
 
     from trio_mcp.types._base import JsonObject
 
+logger: Final = logging.getLogger("trio_mcp.auth")
+
 MAX_ANSWER_SIZE: Final = 64 * 1024
 """Bytes of an answer. What is told of one token is seldom a hundredth of that."""
 
@@ -32,6 +40,28 @@ MAX_CACHED: Final = 1_000
 """Tokens whose answers are kept, if any are."""
 
 ASK_SECONDS: Final = 10.0
+
+MAX_AT_ONCE: Final = 100
+"""How many tokens are asked about at the same time. Who comes then is told to come back: anybody
+can send one token after the other that nobody knows."""
+
+_TOKEN_TYPES: Final = frozenset({"bearer", "dpop", "access_token"})
+# Of RFC 6749 and 9449, and what some say in place of them.
+
+
+@attrs.frozen
+class _Answer:
+    """What a token is; apart from nothing, which a flight has that was cancelled."""
+
+    token: AccessToken | None
+
+
+_flights: Final[
+    trio.lowlevel.RunVar[
+        WeakKeyDictionary[IntrospectionTokenVerifier, dict[bytes, Flight[_Answer]]] | None
+    ]
+] = trio.lowlevel.RunVar("trio_mcp_introspections", None)
+# Who waits for which answer, in this run of Trio.
 
 
 @final
@@ -43,6 +73,9 @@ class IntrospectionTokenVerifier:
         IntrospectionTokenVerifier(
             "https://as.example/introspect", client_id="mcp", client_secret=secret
         )
+
+    All who come with one token while it is asked about share the answer. When a hundred tokens are
+    being asked about, others have to come back (503).
 
     Args:
       endpoint: Of the authorization server: https, or http on this machine.
@@ -96,19 +129,49 @@ class IntrospectionTokenVerifier:
 
         """
         await trio.lowlevel.checkpoint()
-        if not self._cache_seconds:
-            return await self._ask(token)
         # By its hash, so that no token lies about.
         key = hashlib.sha256(token.encode()).digest()
         kept = self._cache.get(key)
         if kept is not None and kept[0] > self._clock():
             return kept[1]
-        found = await self._ask(token)
+        return (await self._ask_once(key, token)).token
+
+    async def _ask_once(self, key: bytes, token: str) -> _Answer:
+        flights = self._flights()
+        while True:
+            flight = flights.get(key)
+            if flight is None:
+                break
+            # Whoever comes while it is asked is told the same. That was so a moment ago.
+            outcome = await flight.wait()
+            if outcome is not None:
+                return outcome
+        if len(flights) >= MAX_AT_ONCE:
+            raise VerifierUnavailable(
+                f"introspection: {MAX_AT_ONCE} tokens are being asked about already"
+            )
+        try:
+            with Flight[_Answer]() as flight:
+                flights[key] = flight
+                flight.outcome = answer = _Answer(await self._ask(token))
+        finally:
+            del flights[key]
+        if self._cache_seconds:
+            self._keep(key, answer.token)
+        return answer
+
+    def _flights(self) -> dict[bytes, Flight[_Answer]]:
+        known = _flights.get()
+        if known is None:
+            known = WeakKeyDictionary[IntrospectionTokenVerifier, dict[bytes, Flight[_Answer]]]()
+            _flights.set(known)
+        return known.setdefault(self, {})
+
+    def _keep(self, key: bytes, found: AccessToken | None) -> None:
         self._cache[key] = (self._clock() + self._cache_seconds, found)
         self._cache.move_to_end(key)
         while len(self._cache) > MAX_CACHED:
             self._cache.popitem(last=False)
-        return found
 
     async def _ask(self, token: str) -> AccessToken | None:
         from trio_mcp.auth._fetch import fetch  # noqa: PLC0415 - loads on first use
@@ -138,23 +201,55 @@ class IntrospectionTokenVerifier:
             claims = None
         if not is_object(claims) or not isinstance(claims.get("active"), bool):
             raise VerifierUnavailable("introspection: the answer does not say what it should")
-        return self._access_token(token, claims)
+        if not claims["active"]:
+            return None
+        try:
+            self._check(claims)
+            return _access_token(token, claims)
+        except InvalidJwt as exc:
+            logger.info("A token was refused: %s", exc)
+            return None
 
-    def _access_token(self, token: str, claims: JsonObject) -> AccessToken | None:
-        expires, client = claims.get("exp"), client_in(claims)
-        if not claims["active"] or client is None:
-            return None
-        if self._issuer is not None and claims.get("iss") not in {None, self._issuer}:
-            return None
-        is_time = isinstance(expires, (int, float)) and not isinstance(expires, bool)
-        return AccessToken(
-            token=token,
-            client_id=client,
-            scopes=scopes_in(claims),
-            expires_at=int(expires) if is_time and expires is not None else None,
-            subject=text_in(claims, "sub") or text_in(claims, "username"),
-            claims=claims,
+    def _check(self, claims: JsonObject) -> None:
+        """Check what an answer says of a token that is active, by the rules for signed ones.
+
+        That it has not expired its issuer has said already, and whoever asks looks at it again.
+        """
+        # What an answer leaves out it does not deny.
+        said = {name: each for name, each in claims.items() if each is not None and name != "exp"}
+        if not isinstance(said.get("iss", ""), str):
+            raise InvalidJwt("the iss of the token is no string")
+        check_claims(
+            said,
+            issuer=self._issuer if "iss" in said else None,
+            audience=None,
+            now=self._clock(),
+            required=(),
         )
+        # RFC 7662 has here the kind that RFC 6749 has: nothing else is for a server of resources.
+        kind = said.get("token_type", "Bearer")
+        if not isinstance(kind, str) or kind.lower() not in _TOKEN_TYPES:
+            raise InvalidJwt("the token is of another kind: its token_type is no access token's")
+
+
+def _access_token(token: str, claims: JsonObject) -> AccessToken:
+    expires, client = claims.get("exp"), client_in(claims)
+    if expires is not None:
+        try:
+            expires = int(numeric_date(expires))
+        except ValueError as exc:
+            raise InvalidJwt(f"the exp of the token is {exc}") from None
+    if client is None:
+        # Nothing would tell whose sessions are whose.
+        raise InvalidJwt("the answer says neither the client nor the user of the token")
+    return AccessToken(
+        token=token,
+        client_id=client,
+        scopes=scopes_in(claims),
+        expires_at=expires,
+        subject=text_in(claims, "sub") or text_in(claims, "username"),
+        claims=claims,
+    )
 
 
 def _basic(client_id: str, client_secret: str) -> str:
