@@ -136,9 +136,11 @@ def test_some_addresses_may_never_be_asked(text: str, allow_private: bool) -> No
         ("127.1", "127.0.0.1"),
         ("::1", "::1"),
         ("fe80::1%eth0", "fe80::1"),
+        ("127.0.0.1.", "127.0.0.1"),
         ("example.com", None),
         ("localhost", None),
         ("", None),
+        (".", None),
         ("ü", None),
     ],
 )
@@ -209,6 +211,29 @@ async def test_host_that_is_none_is_our_error(host: str, is_ours: bool) -> None:
     client = None if is_ours else mocked(handle)
     with pytest.raises((OAuthFlowError, ConnectionLost)):
         await fetch(f"https://{host}/x", http_client=client, timeout=5)
+
+
+@pytest.mark.parametrize(
+    "host", ["a..b", ".a", "a" * 64 + ".example", "a" * 5000, "[1::2::3]", "xn--a", "a:99999"]
+)
+@pytest.mark.parametrize("is_ours", [True, False])
+async def test_host_that_cannot_be_looked_up_is_refused_whoever_asks(
+    host: str, is_ours: bool
+) -> None:
+    client = None if is_ours else mocked(unreachable)
+    with pytest.raises(OAuthFlowError, match=r"no URL that can be asked|must be an https URL"):
+        await fetch(f"https://{host}/x", http_client=client, what="the metadata")
+
+
+async def unreachable(request: httpx.Request) -> httpx.Response:
+    raise AssertionError(request.url)
+
+
+async def test_http_client_that_is_closed_is_our_error() -> None:
+    client = mocked(unreachable)
+    await client.aclose()
+    with pytest.raises(ConnectionLost, match=r"the metadata: GET .*\(http_client\) was closed"):
+        await fetch("https://as.example/x", http_client=client, what="the metadata")
 
 
 async def test_answer_of_the_resolver_that_is_no_address_is_our_error() -> None:

@@ -8,6 +8,7 @@ from trio_mcp.auth._identifiers import (
     add_query,
     asm_urls,
     canonical_resource,
+    check_endpoint,
     check_https,
     check_issuer,
     check_redirect_uri,
@@ -23,6 +24,7 @@ from trio_mcp.auth._identifiers import (
     well_known,
 )
 from trio_mcp.errors import OAuthFlowError
+from trio_mcp.transports.http._endpoint import is_loopback
 
 PRM = "/.well-known/oauth-protected-resource"
 ASM = "/.well-known/oauth-authorization-server"
@@ -194,6 +196,41 @@ def test_secrets_go_only_to_https_or_this_machine(url, is_secure):
         return
     with pytest.raises(OAuthFlowError, match="token_endpoint must be an https URL"):
         check_https("token_endpoint", url)
+
+
+HERE = ["localhost", "LOCALHOST", "localhost.", "foo.localhost", "foo.localhost.", "127.0.0.1", "127.8.8.8", "127.0.0.1.", "127.1", "0x7f.1", "0177.0.0.1", "2130706433", "0.0.0.0", "0", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", HERE)
+def test_this_machine_is_known_however_it_is_written(host):
+    url = f"https://{host}:8443/reset"
+    assert is_loopback_url(url)
+    assert is_loopback(url)
+    with pytest.raises(OAuthFlowError, match="leads to this machine"):
+        check_endpoint("The authorization_endpoint", url, "https://as.example.com")
+    assert check_endpoint("The authorization_endpoint", url, "http://127.0.0.1:1") == url
+
+
+@pytest.mark.parametrize(
+    ("host", "is_secure"),
+    [("localhost", True), ("127.0.0.1", True), ("[::1]", True), ("foo.localhost", False), ("127.1", False), ("localhost.", False), ("0.0.0.0", False), ("[::ffff:10.0.0.1]", False)],
+)  # fmt: skip
+def test_secrets_go_unencrypted_only_where_nobody_disagrees_that_it_is_this_machine(
+    host, is_secure
+):
+    assert is_secure_url(f"http://{host}/token") is is_secure
+
+
+@pytest.mark.parametrize("host", ["localhost.evil.com", "notlocalhost", "128.0.0.1", "1.127", "[::2]", "[::ffff:10.0.0.1]", "10.0.0.1"])  # fmt: skip
+def test_other_hosts_are_not_this_machine(host):
+    assert not is_loopback_url(f"https://{host}/")
+    assert not is_loopback(f"https://{host}/")
+
+
+@pytest.mark.parametrize("url", ["https://%31%32%37.0.0.1/", "https://loc%61lhost/", "https://as.example:65536/", "https://127.0.0.1:99999/"])  # fmt: skip
+def test_what_programs_read_in_different_ways_is_no_endpoint(url):
+    with pytest.raises(OAuthFlowError, match="must be an https URL"):
+        check_endpoint("The token_endpoint", url, "https://as.example")
 
 
 def test_loopback_is_this_machine():

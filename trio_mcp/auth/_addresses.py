@@ -9,14 +9,13 @@ look-up could be answered otherwise.
 from __future__ import annotations
 
 import socket
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Final, TypeAlias, cast
+from ipaddress import IPv4Address, ip_address, ip_network
+from typing import Final, cast
 
 import trio
 
 from trio_mcp.errors import ConnectionLost, OAuthFlowError
-
-Address: TypeAlias = IPv4Address | IPv6Address
+from trio_mcp.transports._hosts import Address, literal
 
 # They tell whoever asks from the machine itself its credentials: of AWS, Google, Azure and others
 # (link-local), of AWS over IPv6, of Alibaba, of Oracle, and another one of Azure.
@@ -84,19 +83,6 @@ def _inside(address: Address) -> Address | None:
         return IPv4Address(int(address) & 0xFFFF_FFFF)
     teredo = address.teredo
     return address.ipv4_mapped or address.sixtofour or (None if teredo is None else teredo[1])
-
-
-def literal(host: str) -> Address | None:
-    """Read a host that is an address; None for a name."""
-    try:
-        return ip_address(host.partition("%")[0])
-    except ValueError:
-        pass
-    try:
-        # What the C library takes for one too: `2130706433`, `0x7f.1`, `127.1`.
-        return IPv4Address(socket.inet_aton(host)) if host[-1:].isalnum() else None
-    except (OSError, ValueError):
-        return None
 
 
 async def addresses_of(host: str, port: int, what: str) -> list[Address]:

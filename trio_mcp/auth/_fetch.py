@@ -15,18 +15,20 @@ import attrs
 import trio
 
 from trio_mcp.errors import ConnectionLost, InvalidResponse, OAuthFlowError
+from trio_mcp.transports._hosts import literal
+from trio_mcp.transports._urls import check_host
 from trio_mcp.transports.http._body import Body, without_generator
 from trio_mcp.transports.http._endpoint import is_loopback, make_client, url_within
 from trio_mcp.transports.http._http_errors import is_http_error, lost_by, shown
 
-from ._addresses import AddressRefused, addresses_of, check_addresses, literal
+from ._addresses import AddressRefused, addresses_of, check_addresses
 from ._identifiers import check_https, split_url
 from ._step_types import HttpAnswer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
-    from ._addresses import Address
+    from trio_mcp.transports._hosts import Address
 
 MAX_DOCUMENT_SIZE: Final = 1024 * 1024
 """Bytes of an answer. Metadata and key sets take some tens of thousands at most."""
@@ -171,6 +173,7 @@ def _check_readable(order: _Order) -> None:
     import httpx  # noqa: PLC0415 - whoever brings a client need not load it
 
     try:
+        check_host("host", urlsplit(order.url).hostname or "")
         urlsplit(order.url).port  # noqa: B018 - it is read there
         is_loopback(order.url)
         httpx.URL(order.url).host  # noqa: B018 - it is decoded there
@@ -255,7 +258,7 @@ async def _response(
         request.stream = without_generator(request.stream, order.content or b"")
         response = await client.send(request, stream=True, follow_redirects=False, auth=None)
     except Exception as exc:
-        if not is_http_error(exc):
+        if not is_http_error(exc, client):
             raise
         raise lost_by(exc, f"{order.what}: {order.method} {shown(order.url)}") from exc
     try:

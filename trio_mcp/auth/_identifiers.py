@@ -8,13 +8,13 @@ refused where a URL comes from somebody else.
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 import attrs
 
 from trio_mcp.errors import OAuthFlowError
+from trio_mcp.transports._hosts import is_local_host, is_plainly_local_host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +27,11 @@ _URL: Final = re.compile(
     r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL
 )
 _VISIBLE: Final = re.compile(r"[\x21-\x5b\x5d-\x7e]+")  # without the backslash
-_HOST_AND_PORT: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::([0-9]*))?")
+# A browser decodes `%31%32%37.0.0.1`, and other programs do not.
+_HOST_AND_PORT: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]%]+)(?::([0-9]*))?")
 _DOTS: Final = re.compile(r"(?:\.|%2e){1,2}", re.IGNORECASE)
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_LAST_PORT: Final = 65_535
 
 
 @attrs.frozen
@@ -74,7 +76,7 @@ def _web(url: str) -> Parts | None:
     parts = split_url(url)
     if parts is None or parts.scheme.lower() not in _DEFAULT_PORTS or not parts.host:
         return None
-    return parts
+    return parts if (parts.port or 0) <= _LAST_PORT else None
 
 
 def _parts_of(url: str) -> Parts:
@@ -203,18 +205,9 @@ def check_issuer(found: str, expected: str, where: str) -> None:
 
 
 def is_loopback_url(url: str) -> bool:
-    """Tell whether a URL leads to this machine: ``localhost`` or a loopback address."""
+    """Tell whether a URL leads to this machine, however its host is written."""
     parts = _web(url)
-    return parts is not None and is_loopback_host(parts.host)
-
-
-def is_loopback_host(host: str) -> bool:
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return parts is not None and is_local_host(parts.host)
 
 
 def is_secure_url(url: str) -> bool:
@@ -222,7 +215,7 @@ def is_secure_url(url: str) -> bool:
     parts = _web(url)
     if parts is None or parts.has_userinfo:
         return False
-    return parts.scheme.lower() == "https" or is_loopback_host(parts.host)
+    return parts.scheme.lower() == "https" or is_plainly_local_host(parts.host)
 
 
 def check_https(what: str, url: str) -> str:

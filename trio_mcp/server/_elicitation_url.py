@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
+
+from trio_mcp.transports._hosts import is_local_host
 
 logger: Final = logging.getLogger("trio_mcp.server")
 
@@ -25,7 +26,7 @@ def check_elicitation_url(url: str) -> None:
     if parts.username is not None:
         # Safe URL handling: neither data of the user nor credentials belong there.
         raise ValueError(f"The URL of an elicitation at {parts.hostname} names a user")
-    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+    if parts.scheme == "http" and not is_local_host(parts.hostname):
         logger.warning(
             "The URL of an elicitation at %s is not https, which only development may do without",
             parts.hostname,
@@ -42,12 +43,3 @@ def _split(url: str) -> SplitResult | None:
     except ValueError:
         return None
     return parts
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

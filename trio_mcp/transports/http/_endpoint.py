@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import ipaddress
 import logging
 import re
 from contextlib import nullcontext
@@ -15,6 +14,7 @@ import attrs
 from trio_mcp._checks import check_mapping
 from trio_mcp._codec import excerpt
 from trio_mcp.errors import ConnectionLost
+from trio_mcp.transports._hosts import is_local_host
 from trio_mcp.transports._urls import split_url
 
 from ._authorizing import Authorizer, Authorizing, SignedRequest
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
+
+MADE_FOR_ONE: Final = "trio_mcp_made_for_one"
+"""Marks a client that fits its own server alone: it may verify no certificates. So requests of
+OAuth, which go elsewhere, never go by it, whoever passes it on."""
 
 logger: Final = logging.getLogger("trio_mcp.client")
 
@@ -98,7 +102,8 @@ class Endpoint:
         """
         if not isinstance(self._auth, Authorizer):
             return await self._follow(method, headers, content, None)
-        http_client = None if self._is_own else self._client
+        is_own = self._is_own or getattr(self._client, MADE_FOR_ONE, False)
+        http_client = None if is_own else self._client
         # On leaving there is no time for a person to answer.
         may_ask = may_ask and method != "DELETE"
         request = SignedRequest(method, self.url, content, headers, http_client, may_ask)
@@ -331,13 +336,7 @@ def check_url(url: str) -> None:
 
 def is_loopback(url: str) -> bool:
     """Whether a URL leads to this machine, where no proxy of the environment is meant."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_local_host(urlsplit(url).hostname or "")
 
 
 def make_client(url: str, *, trust_env: bool = True) -> Any:
@@ -351,7 +350,7 @@ def make_client(url: str, *, trust_env: bool = True) -> Any:
     local = is_loopback(url)
     # Reading the certificates takes 30 ms, and no TLS is spoken with this machine over http.
     verify = False if local and url.startswith("http:") else _tls_context()
-    return httpx.AsyncClient(
+    client: Any = httpx.AsyncClient(
         trust_env=trust_env and not local,
         verify=verify,
         limits=httpx.Limits(
@@ -360,6 +359,8 @@ def make_client(url: str, *, trust_env: bool = True) -> Any:
             keepalive_expiry=KEEP_ALIVE_EXPIRY,
         ),
     )
+    setattr(client, MADE_FOR_ONE, True)
+    return client
 
 
 @functools.cache
