@@ -13,7 +13,12 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, rsa, x25519
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 from cryptography.x509.oid import NameOID
 from joserfc.jws import serialize_compact
 
@@ -262,6 +267,30 @@ def pem_of(key: Any) -> bytes:
 def test_pem_of_a_key_that_will_not_do_is_refused(pem, told):
     with pytest.raises(ValueError, match=told):
         import_key(pem)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "is_taken"),
+    [(3, True), (65537, True), (2**32 - 1, True), (2**32 + 1, False), (2**2047 + 1, False)],
+)
+def test_rsa_key_whose_exponent_takes_long_is_refused(exponent, is_taken):
+    modulus = rsa.generate_private_key(65537, 2048).public_key().public_numbers().n
+    pem = (
+        rsa.RSAPublicNumbers(exponent, modulus)
+        .public_key()
+        .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    )
+    size = (exponent.bit_length() + 7) // 8
+    encoded = base64.urlsafe_b64encode(exponent.to_bytes(size, "big")).rstrip(b"=").decode()
+    n = base64.urlsafe_b64encode(modulus.to_bytes(256, "big")).rstrip(b"=").decode()
+    jwk = {"kty": "RSA", "n": n, "e": encoded}
+    for source in (pem, jwk):
+        if is_taken:
+            import_key(source)
+            continue
+        with pytest.raises(ValueError, match="public exponent"):
+            import_key(source)
+    assert len(import_key_set({"keys": [jwk]})) == is_taken
 
 
 def test_key_is_read_from_a_certificate():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -21,6 +22,7 @@ from tests.auth.server._authorization_server import (
 from trio_mcp.auth import ClientMetadataDocuments, InMemoryOAuthProvider
 from trio_mcp.auth._jwt import generate_key, public_jwk
 from trio_mcp.auth.server import _documents
+from trio_mcp.auth.server._answers import RefusedRequest
 
 URL = "https://client.example.com/client.json"
 DOCUMENT = {"client_id": URL, "client_name": "Notes", "redirect_uris": [REDIRECT]}
@@ -146,14 +148,90 @@ async def test_document_that_is_none_or_anothers_is_refused(document):
     ],
 )
 async def test_answer_that_is_no_document_is_refused_and_not_kept(response):
+    clock = Clock()
     web = Web(**response)
-    async with web.server() as server:
-        assert (await server.authorize(CLIENT)).status_code == 400
+    async with web.server(now=clock) as server:
+        refused = await server.authorize(CLIENT)
+        assert refused.status_code == 400
         asked = len(web.asked)
         web.response = {"status_code": 200}
+        # For a while, lest strangers have somebody asked as often as they ask here.
+        clock.now += _documents.FAILURE_AGE - 1
+        assert (await server.authorize(CLIENT)).text == refused.text
+        assert error_of(await server.redeem("code", CLIENT)) == "invalid_client"
+        assert len(web.asked) == asked
+        clock.now += 1
         assert answer_in(await server.authorize(CLIENT))["code"]
         assert set(web.asked) == {URL}
         assert len(web.asked) == asked + 1
+
+
+async def test_many_who_want_what_is_not_there_have_it_asked_for_once():
+    web = Web(status_code=404)
+    web.wait = trio.Event()
+    async with web.server() as server:
+        answers = []
+
+        async def ask():
+            answers.append(await server.authorize(CLIENT))
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(ask)
+            await trio.testing.wait_all_tasks_blocked()
+            web.wait.set()
+    assert [each.status_code for each in answers] == [400] * 5
+    assert web.asked == [URL]
+
+
+async def test_failures_are_kept_no_longer_by_a_clock_that_is_set_back_nor_more_than_fit():
+    clock = Clock()
+    web = Web(status_code=404)
+    async with web.server(now=clock, max_clients=2) as server:
+        for number in (1, 2, 3, 2, 3):
+            await server.authorize(CLIENT, client_id=f"{URL}?{number}")
+        assert len(web.asked) == 3
+        await server.authorize(CLIENT, client_id=f"{URL}?1")
+        assert len(web.asked) == 4
+        clock.now -= 1000
+        await server.authorize(CLIENT, client_id=f"{URL}?1")
+        assert len(web.asked) == 5
+
+
+@pytest.mark.parametrize(
+    ("slow", "other", "is_fetched"),
+    [
+        ("a{}.evil.example", "client.example.com", True),
+        ("a{}.evil.example", "b.evil.example", False),
+        ("evil.example.", "evil.example", False),
+        ("EVIL.example", "evil.example", False),
+        ("evil{}.example", "other.example", True),
+        ("93.184.215.14", "93.184.215.14", False),
+        ("93.184.215.14", "93.185.215.14", True),
+        ("[2606:4700::1]", "[2606:4700::2]", True),
+    ],
+)
+async def test_slow_servers_of_one_site_take_no_room_of_others(slow, other, is_fetched):
+    web = Web()
+    web.wait = trio.Event()
+    documents = web.documents()
+    async with trio.open_nursery() as nursery:
+        for number in range(_documents.MAX_OF_SITE):
+            url = f"https://{slow.format(number)}/{number}"
+            web.document = changed(client_id=url)
+            nursery.start_soon(documents.get_client, url)
+        await trio.testing.wait_all_tasks_blocked()
+        asked = len(web.asked)
+        url = f"https://{other}/client.json"
+        nursery.start_soon(_find, documents, url)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(web.asked) == asked + is_fetched
+        nursery.cancel_scope.cancel()
+
+
+async def _find(documents, url):
+    with suppress(RefusedRequest):
+        await documents.get_client(url)
 
 
 @pytest.mark.req("R-508")

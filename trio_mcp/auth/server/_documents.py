@@ -11,8 +11,11 @@ import trio
 
 from trio_mcp._codec._json import JsonError, loads
 from trio_mcp._rpc._flight import Flight
+from trio_mcp.auth._identifiers import split_url
 from trio_mcp.errors import MCPError
 from trio_mcp.types._base import is_object
+
+from ._expiring import Expiring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,11 +34,17 @@ DEFAULT_AGE: Final = 3600.0
 MOST_AGE: Final = 86_400.0
 """Seconds after which it is fetched again, whatever its server says."""
 
+FAILURE_AGE: Final = 15.0
+"""Seconds in which one that could not be had is not asked for again."""
+
 FETCH_SECONDS: Final = 10.0
 """How long one may take: a person waits for it."""
 
-MAX_AT_ONCE: Final = 20
+MAX_AT_ONCE: Final = 100
 """How many are fetched at the same time."""
+
+MAX_OF_SITE: Final = 4
+"""How many of one site: whoever answers slowly takes no room of others."""
 
 _MAX_AGE: Final = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
 _NEVER: Final = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
@@ -47,7 +56,7 @@ class Unavailable(Exception):
 
 
 class Documents:
-    """Documents by their URLs. Failures are not kept.
+    """Documents by their URLs. Failures are kept for a short time, and no more of them.
 
     Args:
       what: What they are, for errors.
@@ -81,6 +90,7 @@ class Documents:
         self._now = now
         # As text: read, a small one may take twenty times as much.
         self._kept: dict[str, tuple[float, float, bytes]] = {}
+        self._failures = Expiring[tuple[float, str]](most, now)
         self._flights: dict[str, Flight[JsonObject]] = {}
 
     async def get(self, url: str, *, older_than: float | None = None) -> JsonObject:
@@ -101,6 +111,7 @@ class Documents:
                 return kept
             flight = self._flights.get(url)
             if flight is None:
+                await self._check_failed(url)
                 return await self._fly(url)
             outcome = await flight.wait()
             if outcome is not None:
@@ -117,13 +128,25 @@ class Documents:
         document: JsonObject = loads(content)
         return document
 
+    async def _check_failed(self, url: str) -> None:
+        failed_at, why = self._failures.get(url) or (0.0, "")
+        if why and failed_at <= self._now():
+            await trio.lowlevel.checkpoint()
+            raise Unavailable(why)
+
     async def _fly(self, url: str) -> JsonObject:
-        if len(self._flights) >= MAX_AT_ONCE:
+        site = _site_of(url)
+        of_site = sum(_site_of(each) == site for each in self._flights)
+        if len(self._flights) >= MAX_AT_ONCE or of_site >= MAX_OF_SITE:
             raise Unavailable(f"Too many {self._what}s are being fetched")
         try:
             with Flight["JsonObject"]() as flight:
                 self._flights[url] = flight
                 flight.outcome = document = await self._fetch(url)
+        except Unavailable as exc:
+            now = self._now()
+            self._failures.put(url, (now, str(exc)), now + FAILURE_AGE)
+            raise
         finally:
             del self._flights[url]
         return document
@@ -170,6 +193,15 @@ class Documents:
         if not is_object(document):
             raise Unavailable(f"{where} is no object")
         return document
+
+
+def _site_of(url: str) -> str:
+    """Name whose server a URL is of, as far as that can be told: anybody has many hosts."""
+    parts = split_url(url)
+    host = "" if parts is None else parts.host
+    labels = host.rstrip(".").split(".")
+    is_address = ":" in host or labels[-1].isdigit()
+    return host if is_address else ".".join(labels[-2:])
 
 
 def _age(answer: HttpAnswer) -> float:
