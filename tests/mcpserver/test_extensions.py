@@ -15,12 +15,13 @@ from trio_mcp.mcpserver import (
     MCPServer,
     MethodBinding,
     ResourceBinding,
+    ResourceTemplate,
     TextResource,
     ToolBinding,
     compose_tool_call_handler,
     require_client_extension,
 )
-from trio_mcp.server import Server
+from trio_mcp.server import Server, ServerMiddleware
 from trio_mcp.types import (
     CallToolResult,
     ListToolsResult,
@@ -336,3 +337,80 @@ async def test_a_lowlevel_server_takes_interceptors_too() -> None:
         await client.call_tool("x")
     assert log == ["a before x", "a after False"]
     assert compose_tool_call_handler([Stamps()], call) is call
+
+
+class Counting(Extension):
+    """Counts what is asked, and brings a family of resources."""
+
+    identifier = "com.example/counting"
+
+    def __init__(self, versions: frozenset[str] | None = None) -> None:
+        self.protocol_versions = versions
+        self.asked: dict[str, list[str]] = {}
+
+    def resource_templates(self) -> list[ResourceTemplate]:
+        def count(name: str) -> str:
+            return f"count of {name}"
+
+        return [ResourceTemplate.from_function(count, "count://{name}")]
+
+    def middleware(self, server: MCPServer[Any]) -> list[ServerMiddleware]:
+        asked = self.asked.setdefault(server.name, [])
+
+        async def count(ctx: Any, call_next: Any) -> Any:
+            asked.append(ctx.method)
+            return await call_next(ctx)
+
+        return [count]
+
+    def methods(self) -> list[MethodBinding]:
+        return [MethodBinding("counting/count", dict, stamp)]
+
+
+@both_eras
+async def test_it_stands_round_every_request_of_each_of_its_servers(mode: str) -> None:
+    extension = Counting()
+    order: list[str] = []
+
+    async def outer(ctx: Any, call_next: Any) -> Any:
+        order.append(f"{ctx.method} {ctx.method in extension.asked['one'][-1:]}")
+        return await call_next(ctx)
+
+    one = MCPServer("one", extensions=[extension], middleware=[outer])
+    two = MCPServer("two", extensions=[extension])
+    async with Client(one, mode=mode) as first, Client(two, mode=mode):
+        await first.list_prompts()
+        await first.list_tools()
+    # Inside of what the server was given itself.
+    assert "tools/list False" in order
+    assert "tools/list" in extension.asked["one"]
+    assert "tools/list" not in extension.asked["two"]
+
+
+@both_eras
+async def test_its_families_of_resources_are_served(mode: str) -> None:
+    async with Client(MCPServer("one", extensions=[Counting()]), mode=mode) as client:
+        [template] = (await client.list_resource_templates()).resource_templates
+        assert template.uri_template == "count://{name}"
+        assert (await client.read_resource("count://x")).contents[0].text == "count of x"
+
+
+@pytest.mark.parametrize("mode", ["2025-06-18", "2025-11-25", "auto"])
+async def test_it_is_declared_and_served_at_the_revisions_that_it_names(mode: str) -> None:
+    extension = Counting(frozenset({"2025-11-25"}))
+    async with Client(MCPServer("one", extensions=[extension]), mode=mode) as client:
+        declared = client.server_capabilities.extensions
+        if mode == "2025-11-25":
+            assert declared == {extension.identifier: {}}
+            assert (await ask(client, "counting/count", {}))["by"] == mode
+        else:
+            assert declared is None
+            with pytest.raises(MCPError) as caught:
+                await ask(client, "counting/count", {})
+            assert caught.value.code == -32601
+
+
+@pytest.mark.parametrize("versions", [frozenset[str](), frozenset({"2025-11-26"})])
+def test_revisions_that_there_are_not_are_refused(versions: frozenset[str]) -> None:
+    with pytest.raises(ValueError, match=r"counting: protocol_versions names"):
+        MCPServer(extensions=[Counting(versions)])

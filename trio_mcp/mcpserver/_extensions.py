@@ -25,11 +25,14 @@ if TYPE_CHECKING:
         CallNext,
         HandlerResult,
         RequestHandler,
+        Server,
+        ServerMiddleware,
         ServerRequestContext,
     )
     from trio_mcp.types import CallToolRequestParams
     from trio_mcp.types._base import JsonObject
 
+    from ._resource_template import ResourceTemplate
     from ._resources import Resource
     from ._server import MCPServer
 
@@ -66,7 +69,7 @@ class MethodBinding:
         `Extension.intercept_tool_call` and by middleware.
       params_type: What the params are read into: a wire type, a pydantic model, or dict.
       handler: Called with the context and the params, as those of `Server` are.
-      protocol_versions: The revisions at which it is served; all when None.
+      protocol_versions: The revisions at which it is served; those of its extension when None.
       name_param: The member of the params that HTTP requests repeat in the header ``Mcp-Name``,
         if the extension says that one is; a client says it by ``name_param`` of its `Request`.
 
@@ -87,15 +90,18 @@ class MethodBinding:
                 f"{self.method!r} belongs to the core protocol: an extension adds methods. Use "
                 "intercept_tool_call, or middleware, to wrap what the server does itself"
             )
-        versions = self.protocol_versions
-        if versions is None:
-            return
-        unknown = sorted(each for each in versions if revision_for(each) is None)
-        if unknown or not versions:
-            raise ValueError(
-                f"{self.method}: protocol_versions names one or more revisions (None for all), "
-                f"got {unknown or sorted(versions)}"
-            )
+        _check_versions(self.method, self.protocol_versions)
+
+
+def _check_versions(whose: str, versions: frozenset[str] | None) -> None:
+    if versions is None:
+        return
+    unknown = sorted(each for each in versions if revision_for(each) is None)
+    if unknown or not versions:
+        raise ValueError(
+            f"{whose}: protocol_versions names one or more revisions (None for all), "
+            f"got {unknown or sorted(versions)}"
+        )
 
 
 @attrs.frozen(eq=False)
@@ -132,10 +138,13 @@ class Extension:
 
     Attributes:
       identifier: A prefix in the manner of a reversed domain, a slash, and a name.
+      protocol_versions: The revisions at which it is declared, and its methods are served; all
+        when None.
 
     """
 
     identifier: str
+    protocol_versions: frozenset[str] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -156,8 +165,22 @@ class Extension:
         """Return the resources it brings."""
         return ()
 
+    def resource_templates(self) -> Sequence[ResourceTemplate]:
+        """Return the families of resources it brings."""
+        return ()
+
     def methods(self) -> Sequence[MethodBinding]:
         """Return the requests it serves."""
+        return ()
+
+    def middleware(self, server: MCPServer[Any]) -> Sequence[ServerMiddleware]:
+        """Return what stands round every request, inside of what the server was given.
+
+        Args:
+          server: Whose requests these are.
+
+        """
+        del server
         return ()
 
     def subscriptions(self) -> Sequence[SubscriptionBinding]:
@@ -224,6 +247,10 @@ def add_extensions(mcp: MCPServer[Any], extensions: Sequence[Extension]) -> None
             raise ValueError(f"the extension {identifier!r} is given twice")
         settings = checked_copy(extension.settings(), f"settings of {identifier}")
         server.extensions[extension.identifier] = settings
+        versions = extension.protocol_versions
+        _check_versions(extension.identifier, versions)
+        if versions is not None:
+            server.extension_versions[extension.identifier] = versions
         if type(extension).lifespan is not Extension.lifespan:
             server.add_lifespan(extension.identifier, functools.partial(extension.lifespan, mcp))
         for subscription in extension.subscriptions():
@@ -232,16 +259,27 @@ def add_extensions(mcp: MCPServer[Any], extensions: Sequence[Extension]) -> None
             mcp.add_tool(tool.fn, meta=tool.meta, **tool.kwargs)
         for resource in extension.resources():
             mcp.add_resource(resource.resource)
-        for binding in extension.methods():
-            if server.get_request_handler(binding.method) is not None:
-                raise ValueError(f"{identifier}: {binding.method} is served by another extension")
-            server.add_request_handler(
-                binding.method,
-                binding.params_type,
-                binding.handler,
-                protocol_versions=binding.protocol_versions or _ALL_VERSIONS,
-                name_param=binding.name_param,
+        for template in extension.resource_templates():
+            mcp.add_resource_template(template)
+        server.middleware.extend(extension.middleware(mcp))
+        _add_methods(server, extension)
+
+
+def _add_methods(server: Server[Any], extension: Extension) -> None:
+    for binding in extension.methods():
+        if server.get_request_handler(binding.method) is not None:
+            raise ValueError(
+                f"{extension.identifier}: {binding.method} is served by another extension"
             )
+        server.add_request_handler(
+            binding.method,
+            binding.params_type,
+            binding.handler,
+            protocol_versions=(
+                binding.protocol_versions or extension.protocol_versions or _ALL_VERSIONS
+            ),
+            name_param=binding.name_param,
+        )
 
 
 def compose_tool_call_handler(

@@ -170,6 +170,7 @@ class Server(ServesHttp, Generic[LifespanContextT]):
         self.notification_options = NotificationOptions()
         self.experimental_capabilities: dict[str, JsonObject] = {}
         self.extensions: dict[str, JsonObject] = {}
+        self.extension_versions: dict[str, frozenset[str]] = {}
         self.get_tool_input_schema = get_tool_input_schema
         self.get_required_scopes = get_required_scopes
         self.lifespan = lifespan
@@ -430,8 +431,16 @@ class Server(ServesHttp, Generic[LifespanContextT]):
             revision,
             notification_options or self.notification_options,
             {**self.experimental_capabilities, **(experimental_capabilities or {})},
-            {**self.extensions, **(extensions or {})},
+            {**self._extensions_at(revision.version), **(extensions or {})},
         )
+
+    def _extensions_at(self, version: str) -> dict[str, JsonObject]:
+        limited = self.extension_versions
+        return {
+            identifier: settings
+            for identifier, settings in self.extensions.items()
+            if identifier not in limited or version in limited[identifier]
+        }
 
     def create_initialization_options(
         self,
