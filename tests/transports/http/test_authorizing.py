@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 import trio
 
 from trio_mcp import Client, MCPServer
+from trio_mcp.cli._wire_http import open_told_client
 from trio_mcp.errors import ConnectionLost, MCPError, OAuthFlowError
 from trio_mcp.transports import (
     Authorizer,
@@ -302,3 +304,27 @@ async def test_a_refused_upgrade_is_asked_for_again(renewals: int, heads: int) -
     assert caught.value.status == 401
     assert len(seen) == heads
     assert f"badge {heads}".encode() in seen[-1].lower()
+
+
+@pytest.mark.parametrize("whose", ["of the transport", "of the command line", "of the user"])
+async def test_a_client_that_fits_its_server_alone_is_none_for_other_requests(whose: str) -> None:
+    # It may verify no certificates, and has connections to this server only.
+    seen: list[Any] = []
+    told: list[str] = []
+
+    class Noting(Badges):
+        async def sign(self, request: SignedRequest) -> Mapping[str, str]:
+            seen.append(request.http_client)
+            return await super().sign(request)
+
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(scripted(Scripted()))
+        http_client: Any = None
+        if whose == "of the command line":
+            http_client = await stack.enter_async_context(open_told_client(url, told.append))
+        elif whose == "of the user":
+            http_client = await stack.enter_async_context(httpx.AsyncClient())
+        transport = streamable_http_client(url, auth=Noting(), http_client=http_client)
+        async with Client(transport) as client:
+            await client.list_tools()
+    assert set(seen) == {http_client if whose == "of the user" else None}
