@@ -152,6 +152,15 @@ async def test_a_host_is_private_by_its_addresses() -> None:
     assert await is_private_host("localhost", 80, "the server")
     assert await is_private_host("10.1.2.3", 80, "the server")
     assert not await is_private_host("93.184.216.34", 80, "the server")
+    names = {
+        "inside.example": ["10.1.2.3", "192.168.0.1"],
+        "both.example": ["93.184.216.34", "127.0.0.1"],
+        "none.example": [],
+    }
+    trio.socket.set_custom_hostname_resolver(Resolver(names))
+    assert await is_private_host("inside.example", 80, "the server")
+    assert not await is_private_host("both.example", 80, "the server")
+    assert not await is_private_host("none.example", 80, "the server")
     trio.socket.set_custom_hostname_resolver(Resolver({}))
     with pytest.raises(ConnectionLost, match=r"the server: the host 'nowhere.invalid' has no a"):
         await is_private_host("nowhere.invalid", 80, "the server")

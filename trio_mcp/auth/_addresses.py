@@ -123,11 +123,13 @@ def check_addresses(
 
 
 async def is_private_host(host: str, port: int, what: str) -> bool:
-    """Tell whether a host is of this machine or of a private network.
+    """Tell whether a host is of this machine or of a private network, with all its addresses.
+
+    Who has a private address beside a public one would be let into networks of others by it.
 
     Raises:
       ConnectionLost: if it has no address.
 
     """
     addresses = await addresses_of(host, port, what)
-    return any(not _is_global(_inside(each) or each) for each in addresses)
+    return bool(addresses) and not any(_is_global(_inside(each) or each) for each in addresses)

@@ -729,6 +729,24 @@ async def test_a_server_in_a_private_network_names_its_neighbours(base: str) -> 
         assert await call(client) == "done"
 
 
+async def test_a_private_address_beside_a_public_one_makes_no_server_private() -> None:
+    resolver = Resolver({"town.example": ["93.184.216.34", "192.168.7.7"]})
+    trio.socket.set_custom_hostname_resolver(resolver)
+    town = Town()
+    town.issuer = "https://10.0.0.1"
+    async with connected(town, OAuth(callback=Person(town))) as client:
+        with pytest.raises(OAuthFlowError, match="which is private"):
+            await call(client)
+        # What its owner says of a name counts for as long as it is said.
+        resolver.names["town.example"] = ["192.168.7.7"]
+        assert await call(client) == "done"
+        town.expire()
+        town.refresh_tokens.clear()
+        resolver.names["town.example"] = ["93.184.216.34"]
+        with pytest.raises(OAuthFlowError, match="which is private"):
+            await call(client)
+
+
 async def test_a_server_whose_name_is_not_known_here_is_taken_for_a_public_one() -> None:
     trio.socket.set_custom_hostname_resolver(Resolver({}))
     town = Town()

@@ -116,7 +116,6 @@ class Driver:
     _subject: str = ""
     _ended: int = 0
     _failed: tuple[int, str, Flight[None]] | None = None
-    _is_private: bool | None = None
     _store_fails: bool = False
 
     @property
@@ -236,9 +235,8 @@ class Driver:
             return True
         if self._parties.allow_private is not None:
             return self._parties.allow_private
-        if self._is_private is None:
-            self._is_private = await _is_private(self.config.server_url)
-        return self._is_private
+        # As it is now: an answer about a name is its owner's, and may change.
+        return await _is_private(self.config.server_url)
 
     def _trusted(self) -> list[str]:
         """Give the URLs that the application itself has named."""
