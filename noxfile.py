@@ -19,7 +19,7 @@ nox.options.sessions = ["tests", "lint", "typing", "docs"]
 
 ROOT = Path(__file__).parent
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
-PACKAGE = ".[cli,otel,redis]"
+PACKAGE = ".[cli,otel,redis,skills]"
 PYTHON_FILES = ("trio_mcp", "tests", "tools", "docs", "examples", "benchmarks", "noxfile.py")
 
 # Here and not in a file, since flake8 takes no codes of five letters from one.

@@ -38,7 +38,7 @@ NAMES = [(package, name) for package in PUBLIC for name in import_module(package
 
 HEAVY = [
     "cattrs", "coredis", "cryptography", "h11", "httpcore", "httpx", "hypercorn", "joserfc",
-    "jsonschema_rs", "rich", "trio_websocket", "typer", "wsproto",
+    "jsonschema_rs", "rich", "trio_websocket", "typer", "wsproto", "yaml",
 ]  # fmt: skip
 
 
@@ -119,6 +119,7 @@ def test_unknown_name_is_an_attribute_error(package):
         "import trio_mcp.testing",
         "from trio_mcp import Client, StdioServerParameters, stdio_client",
         "from trio_mcp import MCPServer, Context, ToolError, stdio_server",
+        "from trio_mcp.extensions import Apps, SkillsClient, SkillsExtension",
     ],
 )
 def test_import_loads_nothing_heavy(statement):

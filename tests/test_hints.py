@@ -18,6 +18,7 @@ PACKAGES = [
     "trio_mcp",
     "trio_mcp.auth",
     "trio_mcp.client",
+    "trio_mcp.extensions",
     "trio_mcp.mcpserver",
     "trio_mcp.server",
     "trio_mcp.testing",

@@ -100,7 +100,8 @@ def _home_of(cls: type, module: str) -> str:
     if "__getattr__" in vars(sys.modules[module]):
         # Its author wrote where users find it.
         for name, each in list(sys.modules.items()):
-            if name.startswith(module + "._") and vars(each).get(cls.__name__) is cls:
+            is_inner = name.startswith(module + ".") and "._" in name[len(module) :]
+            if is_inner and vars(each).get(cls.__name__) is cls:
                 return name
     return module
 

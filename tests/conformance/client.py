@@ -33,6 +33,7 @@ from trio_mcp.auth import (
     WorkloadIdentityOAuthProvider,
     static_assertion_provider,
 )
+from trio_mcp.extensions import SkillsClient, SkillsClientExtension, SkillVerificationError
 from trio_mcp.types import (
     LATEST_MODERN_VERSION,
     CreateMessageResult,
@@ -222,6 +223,23 @@ async def send_schema_back(client: Client) -> None:
     await client.call_tool("json_schema_echo", {"schema": schema})
 
 
+async def list_skills(client: Client) -> None:
+    async for _skill in SkillsClient(client, server="suite").iter_skills():
+        pass
+
+
+async def load_skills(client: Client) -> None:
+    skills = SkillsClient(client, server="suite")
+    async for skill in skills.iter_skills():
+        try:
+            await skills.read_file(skill)
+            for uri in skill.files:
+                await skills.read_file(skill, uri)
+        except SkillVerificationError as refused:
+            # Nothing else of the skill is read, or used.
+            print("Refused:", refused)
+
+
 ACTIONS: dict[str, Callable[[Client], Awaitable[None]]] = {
     "initialize": list_tools,
     "tools_call": add_numbers,
@@ -234,6 +252,10 @@ ACTIONS: dict[str, Callable[[Client], Awaitable[None]]] = {
     "sep-2322-client-request-state": answer_rounds,
     "json-schema-ref-no-deref": list_tools,
     "json-schema-2020-12-preservation": send_schema_back,
+    "sep-2640-client-no-prefetch": list_skills,
+    "sep-2640-client-verify-digest": load_skills,
+    "sep-2640-client-verify-size": load_skills,
+    "sep-2640-client-verify-frontmatter": load_skills,
 }
 
 
@@ -267,6 +289,7 @@ async def main(url: str) -> None:
         elicitation_callback=fill_in,
         sampling_callback=speak,
         list_roots_callback=list_roots,
+        extensions=[SkillsClientExtension()],
     )
     async with client:
         await ACTIONS.get(SCENARIO, list_and_call)(client)

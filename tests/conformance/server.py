@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import attrs
@@ -19,6 +20,7 @@ import trio
 from _tasks import add_tasks, tasks
 
 from trio_mcp import Context, Elicit, Image, MCPServer, Resolve, Sample, ToolError, UserMessage
+from trio_mcp.extensions import SkillsExtension
 from trio_mcp.mcpserver import Audio, ElicitationResult
 from trio_mcp.transports import InMemoryEventStore
 from trio_mcp.types import (
@@ -48,7 +50,15 @@ PNG = base64.b64decode(
 )
 WAV = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x40\x1f\0\0\1\0\x08\0data\0\0\0\0"
 
-mcp = MCPServer("trio_mcp conformance", version="1.0.0", log_level="WARNING", extensions=[tasks])
+SKILLS = Path(__file__).parent / "skills"
+
+mcp = MCPServer(
+    "trio_mcp conformance",
+    version="1.0.0",
+    log_level="WARNING",
+    # The suite can ask for skills at older revisions, too (--force).
+    extensions=[SkillsExtension(SKILLS, older_revisions=True), tasks],
+)
 add_tasks(mcp)
 
 

@@ -28,6 +28,11 @@ SCENARIOS = {
     "sep-2322-client-request-state": ONLY_MODERN,
     "json-schema-ref-no-deref": ONLY_MODERN,
     "json-schema-2020-12-preservation": NEWEST,
+    # Of extensions.
+    "sep-2640-client-no-prefetch": NEWEST,
+    "sep-2640-client-verify-digest": NEWEST,
+    "sep-2640-client-verify-size": NEWEST,
+    "sep-2640-client-verify-frontmatter": NEWEST,
 }
 
 AUTHORIZATION = {

@@ -25,7 +25,7 @@ LEGS = [
 ]
 
 # Of extensions that are not built yet.
-LATER = ("tasks-", "sep-2640-")
+LATER = ("tasks-",)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,37 @@ from typing import TYPE_CHECKING
 from trio_mcp._exports import lazy_exports
 
 if TYPE_CHECKING:
+    from trio_mcp.extensions.apps._host import AppDocument as AppDocument
+    from trio_mcp.extensions.apps._host import AppsClientExtension as AppsClientExtension
+    from trio_mcp.extensions.apps._host import ToolUI as ToolUI
+    from trio_mcp.extensions.apps._host import content_security_policy as content_security_policy
+    from trio_mcp.extensions.apps._host import is_callable_by_app as is_callable_by_app
+    from trio_mcp.extensions.apps._host import read_app as read_app
+    from trio_mcp.extensions.apps._host import tools_for_model as tools_for_model
+    from trio_mcp.extensions.apps._server import Apps as Apps
+    from trio_mcp.extensions.apps._server import client_supports_apps as client_supports_apps
+    from trio_mcp.extensions.apps._wire import APP_MIME_TYPE as APP_MIME_TYPE
+    from trio_mcp.extensions.apps._wire import ResourceCsp as ResourceCsp
+    from trio_mcp.extensions.apps._wire import ResourcePermissions as ResourcePermissions
+    from trio_mcp.extensions.apps._wire import ResourceUI as ResourceUI
+    from trio_mcp.extensions.apps._wire import Visibility as Visibility
+    from trio_mcp.extensions.skills._client import SkillsClient as SkillsClient
+    from trio_mcp.extensions.skills._client import SkillsClientExtension as SkillsClientExtension
+    from trio_mcp.extensions.skills._client import VerifiedFile as VerifiedFile
+    from trio_mcp.extensions.skills._errors import InvalidSkillEntry as InvalidSkillEntry
+    from trio_mcp.extensions.skills._errors import SkillDigestMismatch as SkillDigestMismatch
+    from trio_mcp.extensions.skills._errors import (
+        SkillFrontmatterMismatch as SkillFrontmatterMismatch,
+    )
+    from trio_mcp.extensions.skills._errors import SkillSizeMismatch as SkillSizeMismatch
+    from trio_mcp.extensions.skills._errors import SkillsNotSupported as SkillsNotSupported
+    from trio_mcp.extensions.skills._errors import SkillVerificationError as SkillVerificationError
+    from trio_mcp.extensions.skills._errors import UnlistedSkillFile as UnlistedSkillFile
+    from trio_mcp.extensions.skills._files import InvalidSkill as InvalidSkill
+    from trio_mcp.extensions.skills._held import HeldSkill as HeldSkill
+    from trio_mcp.extensions.skills._held import SkillApproval as SkillApproval
+    from trio_mcp.extensions.skills._server import SkillsExtension as SkillsExtension
+    from trio_mcp.extensions.skills._wire import SkillResource as SkillResource
     from trio_mcp.extensions.tasks._client import TasksClientExtension as TasksClientExtension
     from trio_mcp.extensions.tasks._handle import Task as Task
     from trio_mcp.extensions.tasks._handle import TaskCancelled as TaskCancelled
@@ -24,9 +55,29 @@ if TYPE_CHECKING:
     from trio_mcp.extensions.tasks._wire import TaskError as TaskError
 
 __all__ = [
+    "APP_MIME_TYPE",
+    "AppDocument",
+    "Apps",
+    "AppsClientExtension",
     "CreateTaskResult",
     "DetailedTask",
+    "HeldSkill",
     "InMemoryTaskStore",
+    "InvalidSkill",
+    "InvalidSkillEntry",
+    "ResourceCsp",
+    "ResourcePermissions",
+    "ResourceUI",
+    "SkillApproval",
+    "SkillDigestMismatch",
+    "SkillFrontmatterMismatch",
+    "SkillResource",
+    "SkillSizeMismatch",
+    "SkillVerificationError",
+    "SkillsClient",
+    "SkillsClientExtension",
+    "SkillsExtension",
+    "SkillsNotSupported",
     "StoredTask",
     "Task",
     "TaskCancelled",
@@ -36,15 +87,44 @@ __all__ = [
     "TasksClientExtension",
     "TasksExtension",
     "TooManyTasks",
+    "ToolUI",
+    "UnlistedSkillFile",
+    "VerifiedFile",
+    "Visibility",
+    "client_supports_apps",
+    "content_security_policy",
+    "is_callable_by_app",
+    "read_app",
+    "tools_for_model",
 ]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            "APP_MIME_TYPE": ".apps._wire",
+            "AppDocument": ".apps._host",
+            "Apps": ".apps._server",
+            "AppsClientExtension": ".apps._host",
             "CreateTaskResult": ".tasks._wire",
             "DetailedTask": ".tasks._wire",
+            "HeldSkill": ".skills._held",
             "InMemoryTaskStore": ".tasks._store",
+            "InvalidSkill": ".skills._files",
+            "InvalidSkillEntry": ".skills._errors",
+            "ResourceCsp": ".apps._wire",
+            "ResourcePermissions": ".apps._wire",
+            "ResourceUI": ".apps._wire",
+            "SkillApproval": ".skills._held",
+            "SkillDigestMismatch": ".skills._errors",
+            "SkillFrontmatterMismatch": ".skills._errors",
+            "SkillResource": ".skills._wire",
+            "SkillSizeMismatch": ".skills._errors",
+            "SkillVerificationError": ".skills._errors",
+            "SkillsClient": ".skills._client",
+            "SkillsClientExtension": ".skills._client",
+            "SkillsExtension": ".skills._server",
+            "SkillsNotSupported": ".skills._errors",
             "StoredTask": ".tasks._stored",
             "Task": ".tasks._handle",
             "TaskCancelled": ".tasks._handle",
@@ -54,5 +134,14 @@ if not TYPE_CHECKING:
             "TasksClientExtension": ".tasks._client",
             "TasksExtension": ".tasks._server",
             "TooManyTasks": ".tasks._store",
+            "ToolUI": ".apps._host",
+            "UnlistedSkillFile": ".skills._errors",
+            "VerifiedFile": ".skills._client",
+            "Visibility": ".apps._wire",
+            "client_supports_apps": ".apps._server",
+            "content_security_policy": ".apps._host",
+            "is_callable_by_app": ".apps._host",
+            "read_app": ".apps._host",
+            "tools_for_model": ".apps._host",
         },
     )

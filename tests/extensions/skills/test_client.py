@@ -1,0 +1,420 @@
+"""What a client takes of a server's skills, and what it refuses."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from typing import Any
+
+import pytest
+
+from trio_mcp.client import Client
+from trio_mcp.errors import InvalidResponse
+from trio_mcp.extensions import (
+    InvalidSkillEntry,
+    SkillDigestMismatch,
+    SkillFrontmatterMismatch,
+    SkillsClient,
+    SkillsClientExtension,
+    SkillsExtension,
+    SkillSizeMismatch,
+    SkillsNotSupported,
+    SkillVerificationError,
+    UnlistedSkillFile,
+)
+from trio_mcp.mcpserver import Extension, MCPServer, MethodBinding
+from trio_mcp.types import BlobResourceContents, ReadResourceResult, TextResourceContents
+
+from ._skills import FORMS, Tampering, connect, head, serve, write, write_forms
+
+ROOT = "skill://forms"
+DIGEST = f"sha256:{'0' * 64}"
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    made = {
+        "uri": FORMS,
+        "frontmatter": {"name": "forms", "description": "Fill in forms"},
+        "resources": [{"uri": FORMS, "digest": DIGEST, "size": 5}],
+    }
+    return {**made, **changes}
+
+
+class Odd(Extension):
+    """Answers with the entries that it is given."""
+
+    identifier = SkillsExtension.identifier
+
+    def __init__(self, *entries: Any, settings: Any = None) -> None:
+        self.entries = entries
+        self.said = settings
+
+    def settings(self) -> dict[str, Any]:
+        return self.said or {}
+
+    def methods(self) -> list[MethodBinding]:
+        async def skills_list(ctx: Any, params: Any) -> dict[str, Any]:
+            return {"skills": list(self.entries)}
+
+        async def skills_get(ctx: Any, params: Any) -> dict[str, Any]:
+            return {"skill": self.entries[0]}
+
+        return [
+            MethodBinding("skills/list", dict, skills_list),
+            MethodBinding("skills/get", dict, skills_get),
+        ]
+
+
+@pytest.mark.req("R-718")
+async def test_files_that_are_as_their_entry_says_are_handed_over(tmp_path):
+    async with connect(serve(SkillsExtension(write_forms(tmp_path)))) as client:
+        skills = SkillsClient(client, server="office")
+        [skill] = [each async for each in skills.iter_skills()]
+        assert (skill.name, skill.description, skill.root) == ("forms", "Fill in forms", ROOT)
+        assert len(skill.files) == 4
+        assert not skill.is_dynamic
+        manifest = await skills.read_file(skill)
+        assert (manifest.uri, manifest.mime_type) == (FORMS, "text/markdown")
+        assert manifest.text.endswith("Body\n")
+        assert (await skills.read_file(skill, f"{ROOT}/logo.bin")).data == b"\0\1\2"
+        assert (
+            await skills.read_file(skill, f"{ROOT}/references/a%20b%25%C3%A9.txt")
+        ).text == "blank"
+        assert await skills.get_skill(FORMS) == skill
+
+
+async def test_nothing_is_fetched_ahead(tmp_path):
+    seen: list[str] = []
+
+    async def look(ctx: Any, call_next: Any) -> Any:
+        seen.append(ctx.method)
+        return await call_next(ctx)
+
+    mcp = serve(SkillsExtension(write_forms(tmp_path)), middleware=[look])
+    async with connect(mcp) as client:
+        skills = SkillsClient(client, server="office")
+        assert len((await skills.list_skills())[0]) == 1
+        await skills.get_skill(FORMS)
+    assert "resources/read" not in seen
+    assert "skills/get" in seen
+
+
+def answering(text: str) -> Any:
+    def change(answer: ReadResourceResult) -> ReadResourceResult:
+        contents = TextResourceContents(uri=FORMS, text=text)
+        return answer.evolve(contents=[contents])
+
+    return change
+
+
+GOOD = head("forms", "Fill in forms") + "Body\n"
+
+
+@pytest.mark.req("R-718", "R-665")
+@pytest.mark.parametrize(
+    ("text", "error", "why"),
+    [
+        (GOOD.replace("Body", "Evil"), SkillDigestMismatch, "has the digest sha256:"),
+        (GOOD + "more", SkillSizeMismatch, "56 bytes, and 52 by its entry"),
+        ("", SkillSizeMismatch, "0 bytes"),
+    ],
+)
+async def test_other_bytes_are_refused(tmp_path, text, error, why):
+    tampering = Tampering("resources/read", answering(text))
+    mcp = serve(SkillsExtension(write_forms(tmp_path)), middleware=[tampering])
+    async with connect(mcp) as client:
+        skills = SkillsClient(client, server="office")
+        skill = await skills.get_skill(FORMS)
+        with pytest.raises(error, match=why) as caught:
+            await skills.read_file(skill)
+        assert isinstance(caught.value, SkillVerificationError)
+        assert FORMS in str(caught.value)
+
+
+def other_frontmatter(**changes: Any) -> Any:
+    def change(answer: Any) -> Any:
+        frontmatter = {**answer.skill.frontmatter, **changes}
+        kept = {key: value for key, value in frontmatter.items() if value is not ...}
+        return answer.evolve(skill=answer.skill.evolve(frontmatter=kept))
+
+    return change
+
+
+@pytest.mark.req("R-718")
+@pytest.mark.parametrize(
+    ("changes", "differing"),
+    [
+        ({"description": "Something else"}, "description"),
+        ({"license": "MIT"}, "license"),
+        ({"flag": 1}, "flag"),
+        ({"flag": ...}, "flag"),
+        ({"numbers": [1, 2]}, "numbers"),
+        ({"numbers": [1, True, 3]}, "numbers"),
+        ({"numbers": {"a": 1}}, "numbers"),
+        ({"metadata": {"a": {"b": "d"}}}, "metadata"),
+        ({"metadata": {"a": {}}}, "metadata"),
+        ({"metadata": None}, "metadata"),
+        ({"flag": 1, "description": "x"}, "description, flag"),
+    ],
+)
+async def test_another_front_matter_is_refused_by_field(tmp_path, changes, differing):
+    write(
+        tmp_path,
+        {
+            "forms/SKILL.md": "---\nname: forms\ndescription: d\nflag: true\n"
+            "numbers: [1, 2, 3]\nmetadata: {a: {b: c}}\n---\n"
+        },
+    )
+    tampering = Tampering("skills/get", other_frontmatter(**changes))
+    mcp = serve(SkillsExtension(tmp_path), middleware=[tampering])
+    async with connect(mcp) as client:
+        skills = SkillsClient(client, server="office")
+        skill = await skills.get_skill(FORMS)
+        with pytest.raises(SkillFrontmatterMismatch, match=f"than its entry: {differing}$"):
+            await skills.read_file(skill)
+
+
+async def test_numbers_are_compared_by_their_value(tmp_path):
+    write(tmp_path, {"forms/SKILL.md": "---\nname: forms\ndescription: d\nn: 1.0\n---\n"})
+    tampering = Tampering("skills/get", other_frontmatter(n=1))
+    async with connect(serve(SkillsExtension(tmp_path), middleware=[tampering])) as client:
+        skills = SkillsClient(client, server="office")
+        assert (await skills.read_file(await skills.get_skill(FORMS))).uri == FORMS
+
+
+@pytest.mark.req("R-718")
+@pytest.mark.parametrize(
+    "uri", [f"{ROOT}/new.txt", ROOT, "skill://forms/../x", "test://other", ""]
+)
+async def test_a_file_that_is_not_in_the_entry_is_not_asked_for(tmp_path, uri):
+    asked: list[str] = []
+
+    async def look(ctx: Any, call_next: Any) -> Any:
+        asked.append(ctx.method)
+        return await call_next(ctx)
+
+    mcp = serve(SkillsExtension(write_forms(tmp_path)), middleware=[look])
+    async with connect(mcp) as client:
+        skills = SkillsClient(client, server="office")
+        skill = await skills.get_skill(FORMS)
+        write(tmp_path, {"forms/new.txt": "new"})
+        with pytest.raises(UnlistedSkillFile):
+            await skills.read_file(skill, uri)
+    assert "resources/read" not in asked
+
+
+async def test_a_changed_skill_is_read_by_its_new_entry(tmp_path):
+    async with connect(serve(SkillsExtension(write_forms(tmp_path)))) as client:
+        skills = SkillsClient(client, server="office")
+        skill = await skills.get_skill(FORMS)
+        write(tmp_path, {"forms/logo.bin": b"\3\2\1"})
+        with pytest.raises(SkillDigestMismatch):
+            await skills.read_file(skill, f"{ROOT}/logo.bin")
+        now = await skills.get_skill(FORMS)
+        assert (await skills.read_file(now, f"{ROOT}/logo.bin")).data == b"\3\2\1"
+        # What was approved is another skill.
+        assert now.approval != skill.approval
+        assert now.approval.uri == skill.approval.uri
+
+
+async def test_a_kept_answer_does_not_stand_in_for_a_file(tmp_path):
+    async with connect(serve(SkillsExtension(write_forms(tmp_path)))) as client:
+        skills = SkillsClient(client, server="office")
+        await client.read_resource(FORMS)
+        write(tmp_path, {"forms/SKILL.md": head("forms", "Another")})
+        assert "Another" in (await skills.read_file(await skills.get_skill(FORMS))).text
+
+
+@pytest.mark.req("R-719")
+async def test_a_skill_belongs_to_its_server(tmp_path):
+    mcp = serve(SkillsExtension(write_forms(tmp_path)))
+    async with connect(mcp) as one, connect(mcp) as two:
+        ours, theirs = SkillsClient(one, server="ours"), SkillsClient(two, server="theirs")
+        skill, other = await ours.get_skill(FORMS), await theirs.get_skill(FORMS)
+        assert skill != other
+        assert skill.approval != other.approval
+        assert len({skill, other, await ours.get_skill(FORMS)}) == 2
+        with pytest.raises(ValueError, match="of 'theirs' is read there"):
+            await ours.read_file(other)
+
+
+@pytest.mark.parametrize("label", ["", None, 5])
+async def test_a_server_needs_a_label(label):
+    async with Client(MCPServer("x")) as client:
+        with pytest.raises((TypeError, ValueError), match="server"):
+            SkillsClient(client, server=label)
+
+
+# Entries
+
+
+BAD_ENTRIES = [
+    ({"uri": "skill://forms/README.md"}, "none of a SKILL.md"),
+    ({"uri": "SKILL.md"}, "none of a SKILL.md"),
+    ({"uri": "skill://SKILL.md"}, "none of a SKILL.md"),
+    ({"uri": 5}, "uri"),
+    ({"frontmatter": {"description": "x"}}, "its name is None"),
+    ({"frontmatter": {"name": "other", "description": "x"}}, "not that of its directory"),
+    ({"frontmatter": {"name": "forms"}}, "has no description"),
+    ({"frontmatter": "text"}, "frontmatter"),
+    ({"resources": "static"}, "resources"),
+    ({"resources": None}, "resources"),
+    ({"resources": []}, "its SKILL.md is not among its files"),
+    ({"resources": [{"uri": f"{ROOT}/a", "digest": DIGEST, "size": 1}]}, "not among its files"),
+    ({"resources": [{"uri": FORMS, "digest": DIGEST.upper(), "size": 1}]}, "digest"),
+    ({"resources": [{"uri": FORMS, "digest": "md5:0", "size": 1}]}, "digest"),
+    ({"resources": [{"uri": FORMS, "digest": DIGEST + "\n", "size": 1}]}, "digest"),
+    ({"resources": [{"uri": FORMS, "digest": DIGEST, "size": -1}]}, "size"),
+    ({"resources": [{"uri": FORMS, "digest": DIGEST, "size": 1.5}]}, "size"),
+    ({"resources": [{"uri": FORMS, "digest": DIGEST}]}, "size"),
+    ({"resources": [{"uri": FORMS, "digest": DIGEST, "size": 1}] * 2}, "there twice"),
+    *(
+        ({"resources": [{"uri": uri, "digest": DIGEST, "size": 1}]}, "does not lie in it")
+        for uri in (
+            "file:///etc/passwd",
+            "skill://formsx/a",
+            f"{ROOT}/../a",
+            f"{ROOT}/%2e%2E/a",
+            f"{ROOT}/.%2e/a",
+            f"{ROOT}//a",
+            f"{ROOT}/",
+            ROOT,
+        )
+    ),
+]
+
+
+@pytest.mark.req("R-665")
+@pytest.mark.parametrize(("changes", "why"), BAD_ENTRIES)
+async def test_an_entry_that_is_none_is_refused(changes, why):
+    async with connect(serve(Odd(entry(**changes)))) as client:
+        with pytest.raises(InvalidSkillEntry, match=why):
+            await SkillsClient(client, server="office").get_skill(FORMS)
+
+
+async def test_a_bad_entry_in_a_list_is_left_out(caplog):
+    async with connect(serve(Odd(entry(resources=[]), entry()))) as client:
+        with caplog.at_level(logging.WARNING, "trio_mcp.extensions"):
+            held, cursor = await SkillsClient(client, server="office").list_skills()
+        assert ([each.uri for each in held], cursor) == ([FORMS], None)
+        assert "'office' is left out" in caplog.text
+
+
+async def test_an_entry_of_another_skill_is_refused():
+    async with connect(serve(Odd(entry()))) as client:
+        with pytest.raises(InvalidSkillEntry, match="the entry is of skill://forms"):
+            await SkillsClient(client, server="office").get_skill("skill://mail/SKILL.md")
+
+
+async def test_another_scheme_is_as_good():
+    uri = "https://example.com/skills/forms/SKILL.md"
+    resources = [{"uri": uri, "digest": DIGEST, "size": 5}]
+    async with connect(serve(Odd(entry(uri=uri, resources=resources)))) as client:
+        skill = await SkillsClient(client, server="office").get_skill(uri)
+        assert skill.root == "https://example.com/skills/forms"
+
+
+async def test_a_dynamic_skill_is_read_where_that_is_wanted(tmp_path):
+    dynamic = entry(resources="dynamic")
+    tampering = Tampering("skills/get", lambda answer: {"skill": dynamic})
+    mcp = serve(SkillsExtension(write_forms(tmp_path)), middleware=[tampering])
+    async with connect(mcp) as client:
+        skills = SkillsClient(client, server="office")
+        skill = await skills.get_skill(FORMS)
+        assert skill.is_dynamic
+        assert skill.approval is None
+        with pytest.raises(UnlistedSkillFile, match="allow_dynamic=True"):
+            await skills.read_file(skill)
+        read = await skills.read_file(skill, f"{ROOT}/logo.bin", allow_dynamic=True)
+        assert read.data == b"\0\1\2"
+        with pytest.raises(UnlistedSkillFile, match="does not lie in"):
+            await skills.read_file(skill, "test://elsewhere", allow_dynamic=True)
+        # Its front matter is known, and compared.
+        assert (await skills.read_file(skill, allow_dynamic=True)).uri == FORMS
+        write(tmp_path, {"forms/SKILL.md": "# Title"})
+        with pytest.raises(SkillFrontmatterMismatch, match="front matter"):
+            await skills.read_file(skill, allow_dynamic=True)
+
+
+def contents(*pieces: Any) -> Any:
+    return lambda answer: answer.evolve(contents=list(pieces))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        contents(),
+        contents(TextResourceContents(uri="skill://mail/SKILL.md", text=GOOD)),
+        contents(*[TextResourceContents(uri=FORMS, text=GOOD)] * 2),
+        contents(BlobResourceContents(uri=FORMS, blob="!")),
+    ],
+)
+async def test_contents_that_are_not_those_of_the_file_are_refused(tmp_path, change):
+    tampering = Tampering("resources/read", change)
+    mcp = serve(SkillsExtension(write_forms(tmp_path)), middleware=[tampering])
+    async with connect(mcp) as client:
+        skills = SkillsClient(client, server="office")
+        with pytest.raises(InvalidResponse):
+            await skills.read_file(await skills.get_skill(FORMS))
+
+
+# What the server declared
+
+
+@pytest.mark.req("R-712")
+@pytest.mark.parametrize("verb", ["list", "get", "directory"])
+async def test_a_server_that_did_not_declare_skills_is_not_asked(verb):
+    asked: list[str] = []
+
+    async def look(ctx: Any, call_next: Any) -> Any:
+        asked.append(ctx.method)
+        return await call_next(ctx)
+
+    async with connect(MCPServer("plain", middleware=[look])) as client:
+        skills = SkillsClient(client, server="office")
+        assert not skills.is_supported
+        asked.clear()
+        verbs = {
+            "list": skills.list_skills,
+            "get": lambda: skills.get_skill(FORMS),
+            "directory": lambda: skills.list_directory(ROOT),
+        }
+        with pytest.raises(SkillsNotSupported, match="'office' did not declare") as caught:
+            await verbs[verb]()
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    assert asked == []
+
+
+@pytest.mark.req("R-712")
+@pytest.mark.parametrize("settings", [{}, {"directoryRead": False}, {"directoryRead": "true"}])
+async def test_directories_are_not_asked_for_where_that_is_not_declared(settings):
+    async with connect(serve(Odd(entry(), settings=settings))) as client:
+        skills = SkillsClient(client, server="office")
+        assert skills.is_supported
+        assert not skills.reads_directories
+        with pytest.raises(SkillsNotSupported, match="directories"):
+            await skills.iter_directory(ROOT).__anext__()
+
+
+async def test_a_pinned_client_asks_after_it_has_seen_what_is_declared(tmp_path):
+    mcp = serve(SkillsExtension(write_forms(tmp_path)))
+    async with connect(mcp, mode="2026-07-28") as client:
+        skills = SkillsClient(client, server="office")
+        with pytest.raises(SkillsNotSupported):
+            await skills.list_skills()
+        await client.session.discover()
+        assert len((await skills.list_skills())[0]) == 1
+
+
+async def test_the_client_declares_that_it_knows_skills():
+    declared: list[Any] = []
+
+    async def look(ctx: Any, call_next: Any) -> Any:
+        declared.append(ctx.session.client_capabilities.extensions)
+        return await call_next(ctx)
+
+    async with Client(
+        MCPServer("x", middleware=[look]), extensions=[SkillsClientExtension()]
+    ) as client:
+        await client.list_tools()
+    assert declared[-1] == {"io.modelcontextprotocol/skills": {}}
