@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import time
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -23,8 +24,10 @@ from trio_mcp.auth import (
 )
 from trio_mcp.auth._jwt import generate_key, public_jwk, sign_jwt
 from trio_mcp.auth.server import _introspection, _jwks
+from trio_mcp.auth.server._guard import TokenGuard
+from trio_mcp.transports.http._guard import Protection
 
-from ._protected import ISSUER, URL, call, make_server, open_protected
+from ._protected import ISSUER, URL, call, make_server, open_protected, settings
 
 NOW = 1_000_000.0
 KEY = generate_key("ES256")
@@ -87,7 +90,9 @@ async def test_signed_token_says_what_it_is():
     found = await jwt_verifier(audience=URL, typ="at+jwt").verify_token(token)
     assert found is not None
     assert (found.token, found.client_id, found.subject) == (token, "app", "ada")
-    assert (found.scopes, found.expires_at) == (["use", "files:read"], NOW + 60)
+    assert found.scopes == ["use", "files:read"]
+    # With the 30 s by which clocks may differ.
+    assert found.expires_at == NOW + 90
     assert found.claims is not None
     assert found.claims["iss"] == ISSUER
 
@@ -151,6 +156,81 @@ async def test_several_issuers_and_audiences_may_be_named():
     assert await verifier.verify_token(signed({"iss": "https://b.example"})) is not None
     assert await verifier.verify_token(signed({"aud": ["urn:x"]})) is not None
     assert await verifier.verify_token(signed({"aud": "urn:y"})) is None
+
+
+@pytest.mark.parametrize(("late", "status"), [(-1, 200), (59, 200), (60, 401)])
+async def test_token_expires_as_much_later_as_clocks_may_differ(late, status):
+    now = time.time()
+    verifier = jwt_verifier(leeway=60, clock=lambda: now)
+    mcp = make_server()
+    guard = TokenGuard(settings(), verifier, None, lambda: now)
+    mcp.lowlevel_server._protection = Protection(guard)
+    async with open_protected(mcp) as client:
+        token = signed({"exp": int(now) - late, "iat": now - 100})
+        assert (await call(client, "whoami", token)).status == status
+
+
+OTHER_ISSUER = "https://b.example"
+
+
+@pytest.mark.req("R-446", "R-447")
+async def test_no_issuer_signs_for_another():
+    verifier = jwt_verifier(
+        issuer=[ISSUER, OTHER_ISSUER],
+        keys={ISSUER: [public_jwk(KEY)], OTHER_ISSUER: {"keys": [public_jwk(NEXT)]}},
+    )
+    assert await verifier.verify_token(signed()) is not None
+    assert await verifier.verify_token(signed({"iss": OTHER_ISSUER}, key=NEXT)) is not None
+    assert await verifier.verify_token(signed(key=NEXT)) is None
+    assert await verifier.verify_token(signed({"iss": OTHER_ISSUER})) is None
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [public_jwk(KEY), public_jwk(NEXT)],
+        {"keys": [public_jwk(KEY), public_jwk(NEXT)]},
+        {ISSUER: public_jwk(KEY)},
+        {ISSUER: public_jwk(KEY), OTHER_ISSUER: public_jwk(NEXT), "x": public_jwk(KEY)},
+    ],
+)
+def test_keys_of_several_issuers_are_told_apart(keys):
+    with pytest.raises(ValueError, match="keys: "):
+        jwt_verifier(issuer=[ISSUER, OTHER_ISSUER], keys=keys)
+
+
+@pytest.mark.parametrize(
+    ("typ", "is_taken"),
+    [
+        ("at+jwt", True),
+        ("application/AT+JWT", True),
+        ("JWT", True),
+        (None, True),
+        ("logout+jwt", False),
+        ("dpop+jwt", False),
+        ("secevent+jwt", False),
+        ("", False),
+        (7, False),
+        ([], False),
+    ],
+)
+async def test_token_of_another_kind_is_no_access_token(typ, is_taken):
+    assert (await jwt_verifier().verify_token(signed(typ=typ)) is not None) == is_taken
+
+
+async def test_kind_of_an_issuer_s_own_can_be_named():
+    verifier = jwt_verifier(typ="acme-at+jwt")
+    assert await verifier.verify_token(signed(typ="acme-at+jwt")) is not None
+    assert await verifier.verify_token(signed(typ="at+jwt")) is None
+
+
+@pytest.mark.req("R-447", "R-515")
+def test_somebody_has_to_look_at_whom_a_token_is_for():
+    auth = settings(validate_token_resource=False)
+    with pytest.raises(ValueError, match=r"JWTVerifier\(audience="):
+        make_server(jwt_verifier(), auth)
+    make_server(jwt_verifier(audience="urn:files"), auth)
+    make_server(jwt_verifier())
 
 
 @pytest.mark.parametrize(

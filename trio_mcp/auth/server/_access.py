@@ -21,7 +21,7 @@ class AccessToken(OAuthDocument):
       token: As it came in the header.
       client_id: The client that it was issued to.
       scopes: What it allows.
-      expires_at: Seconds since 1970; None if it does not expire.
+      expires_at: Until when it is taken, in seconds since 1970; None if it does not expire.
       resource: The server that it was issued for (RFC 8707), as its authorization server says it.
       subject: The user for whom the client acts; None where it acts for itself.
       claims: Whatever else it says, by the names of JWT: ``iss``, ``aud``, ``cnf`` among them.

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("trio_mcp.auth")
 
+_TYPES: Final = frozenset({"at+jwt", "jwt"})
+# RFC 9068, section 4, and RFC 7519, section 5.1.
+
 
 @final
 class JWTVerifier:
@@ -53,13 +56,16 @@ class JWTVerifier:
     Args:
       issuer: Who has to have issued them, byte for byte; several may.
       audience: For whom they have to be, or for one of whom. If it is not given, the server checks
-        that they are for its own URL (`AuthSettings`).
-      jwks_uri: Where the keys are.
+        that they are for its own URL (`AuthSettings`), and may not be told to leave that out.
+      jwks_uri: Where the keys are. Several issuers are names of one then: each key is believed for
+        each of them.
       keys: The keys themselves, in place of that: PEM, a JWK, a list of such, or a JWK Set. Public
-        ones do.
+        ones do. Several issuers that have several keys need a dict of these by issuer, so that
+        none signs for another.
       algorithms: Those that tokens may be signed by; asymmetric ones alone.
-      typ: The kinds of token that will do, such as ``"at+jwt"``; any when None.
-      leeway: Seconds by which clocks may differ.
+      typ: The kinds of token that will do, such as ``"at+jwt"``; when None it, ``"JWT"`` and those
+        that do not say: what is signed for another purpose (a logout, a proof) is none.
+      leeway: Seconds by which clocks may differ. So much later than it says a token expires here.
       http_client: An ``httpx.AsyncClient`` to fetch the keys by; one of this package's own if it
         is not given.
       clock: The time in seconds since 1970.
@@ -98,8 +104,15 @@ class JWTVerifier:
         self._typ = None if typ is None else _texts("typ", typ)
         self._leeway = leeway
         self._clock = clock
-        self._keys = _read_keys(keys)
+        self._keys: Mapping[str, Sequence[Key]] = (
+            {} if keys is None else _keys_by_issuer(keys, self._issuers)
+        )
         self._remote = None if jwks_uri is None else RemoteKeys(jwks_uri, http_client)
+
+    @property
+    def checks_audience(self) -> bool:
+        """Whether it was told for whom tokens have to be."""
+        return self._audiences is not None
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """See `TokenVerifier.verify_token`.
@@ -111,19 +124,20 @@ class JWTVerifier:
         await trio.lowlevel.checkpoint()
         try:
             # Before anything is fetched: what is nothing, or of a stranger, costs nothing.
-            if unverified_claims(token).get("iss") not in self._issuers:
+            issuer = unverified_claims(token).get("iss")
+            if not isinstance(issuer, str) or issuer not in self._issuers:
                 raise InvalidJwt("the token has another issuer")
-            read = await self._read(token)
-            self._check(read.claims)
+            read = await self._read(token, issuer)
+            self._check(read)
+            return _access_token(token, read.claims, self._leeway)
         except InvalidJwt as exc:
             logger.info("A token was refused: %s", exc)
             return None
-        return _access_token(token, read.claims)
 
-    async def _read(self, token: str) -> VerifiedJwt:
+    async def _read(self, token: str, issuer: str) -> VerifiedJwt:
         remote = self._remote
         if remote is None:
-            return self._verify(token, self._keys)
+            return self._verify(token, self._keys[issuer])
         since = remote.now()
         keys = await remote.get()
         with suppress(UnknownKey):
@@ -134,9 +148,11 @@ class JWTVerifier:
     def _verify(self, token: str, keys: Sequence[Key]) -> VerifiedJwt:
         return verify_jwt(token, keys, algorithms=self._algorithms, typ=self._typ)
 
-    def _check(self, claims: JsonObject) -> None:
+    def _check(self, read: VerifiedJwt) -> None:
+        if self._typ is None and _plain_type(read.header.get("typ", "JWT")) not in _TYPES:
+            raise InvalidJwt("the token is of another kind: its typ is no access token's")
         check_claims(
-            claims,
+            read.claims,
             issuer=self._issuers,
             audience=self._audiences,
             now=self._clock(),
@@ -144,7 +160,11 @@ class JWTVerifier:
         )
 
 
-def _access_token(token: str, claims: JsonObject) -> AccessToken:
+def _plain_type(typ: object) -> str:
+    return typ.lower().removeprefix("application/") if isinstance(typ, str) else ""
+
+
+def _access_token(token: str, claims: JsonObject, leeway: float) -> AccessToken:
     client = client_in(claims)
     if client is None:
         # Nothing would tell whose sessions are whose.
@@ -153,15 +173,28 @@ def _access_token(token: str, claims: JsonObject) -> AccessToken:
         token=token,
         client_id=client,
         scopes=scopes_in(claims),
-        expires_at=int(claims["exp"]),
+        # Whoever looks at that again does so by his clock, and knows of no leeway.
+        expires_at=int(claims["exp"] + leeway),
         subject=text_in(claims, "sub"),
         claims=claims,
     )
 
 
+def _keys_by_issuer(given: Any, issuers: Sequence[str]) -> Mapping[str, Sequence[Key]]:
+    if is_object(given) and "keys" not in given and "kty" not in given:
+        if set(given) != set(issuers):
+            raise ValueError("keys: expected a JWK, a JWK Set, or a dict of keys for each issuer")
+        return {issuer: _read_keys(given[issuer]) for issuer in issuers}
+    found = _read_keys(given)
+    if len(issuers) > 1 and len(found) > 1:
+        raise ValueError(
+            "keys: several issuers have several keys: keys={issuer: …} says which are whose, so "
+            "that none signs for another"
+        )
+    return dict.fromkeys(issuers, found)
+
+
 def _read_keys(given: Any) -> Sequence[Key]:
-    if given is None:
-        return ()
     if is_object(given):
         found = import_key_set(given) if "keys" in given else [import_key(given)]
     elif isinstance(given, (str, bytes)):

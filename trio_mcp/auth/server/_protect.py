@@ -25,8 +25,8 @@ def check_protection(
 
     Raises:
       TypeError: if one is of the wrong kind.
-      ValueError: if settings come without anybody who knows tokens, or the other way round; or if
-        there are two who know them.
+      ValueError: if settings come without anybody who knows tokens, or the other way round; if
+        there are two who know them; or if nobody would look at whom tokens are for.
 
     """
     if auth is not None:
@@ -44,6 +44,8 @@ def check_protection(
             "auth= is given without token_verifier= or auth_server_provider=: nobody could tell "
             "which tokens are good"
         )
+    if auth is not None and auth.validate_token_resource is False:
+        _check_audience(token_verifier)
     if auth is None and knows:
         name = "auth_server_provider" if token_verifier is None else "token_verifier"
         raise ValueError(f"{name}= is given without auth=AuthSettings(…)")
@@ -89,6 +91,16 @@ def make_protection(
         return Protection(guard, routes)
     body = dumps(metadata.to_json())
     return Protection(guard, routes, dict.fromkeys(metadata_paths(metadata.resource), body))
+
+
+def _check_audience(token_verifier: TokenVerifier | None) -> None:
+    from ._jwt_verifier import JWTVerifier  # noqa: PLC0415 - loads on first use
+
+    if isinstance(token_verifier, JWTVerifier) and not token_verifier.checks_audience:
+        raise ValueError(
+            "validate_token_resource=False goes with JWTVerifier(audience=…): else a token that "
+            "was issued for any other server would be good here"
+        )
 
 
 def _check_has(argument: str, given: object, method: str) -> None:
