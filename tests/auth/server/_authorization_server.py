@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import asynccontextmanager
+from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -189,6 +190,14 @@ def answer_in(response: httpx.Response, redirect=REDIRECT) -> dict[str, str]:
     found = parse_qs(urlsplit(location).query, keep_blank_values=True, strict_parsing=True)
     assert all(len(values) == 1 for values in found.values()), found
     return {name: values[0] for name, values in found.items()}
+
+
+def told_on_page(response: httpx.Response, redirect=REDIRECT) -> dict[str, str]:
+    """Read what a client hears once the person who sees a page goes on."""
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert "location" not in response.headers
+    [link] = re.findall(r'<a href="([^"]*)">', response.text)
+    return answer_in(httpx.Response(302, headers={"location": unescape(link)}), redirect)
 
 
 def form_in(response: httpx.Response) -> dict[str, str]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
+from html import unescape
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -14,11 +17,13 @@ from tests.auth.server._authorization_server import (
     RESOURCE,
     answer_in,
     authorization_server,
+    told_on_page,
 )
 from trio_mcp.auth import (
     AuthorizeError,
     ClientRegistrationOptions,
     InMemoryOAuthProvider,
+    OAuthClientInformationFull,
 )
 
 TWO_URIS = PUBLIC.evolve(client_id="two", redirect_uris=[REDIRECT, f"{REDIRECT}2"])
@@ -157,6 +162,50 @@ async def test_client_is_told_what_is_wrong(changes, error):
         assert answer["iss"] == ISSUER
         assert "code" not in answer
         assert provider.asked == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"response_type": None}, "invalid_request"),
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"scope": "admin"}, "invalid_scope"),
+        ({"code_challenge": None}, "invalid_request"),
+        ({"resource": "/mcp"}, "invalid_target"),
+    ],
+)
+async def test_link_to_this_server_leads_to_no_place_that_a_stranger_chose(changes, error):
+    redirect = "https://evil.example/phish?a=b"
+    async with authorization_server() as server:
+        document = {"redirect_uris": [redirect], "token_endpoint_auth_method": "none"}
+        registered = (await server.http.post("/register", json=document)).content
+        client = OAuthClientInformationFull.from_json(registered)
+        response = await server.authorize(client, **changes)
+        assert response.status_code == 400
+        assert ">evil.example</a>" in response.text
+        assert response.headers["x-frame-options"] == "DENY"
+        # A person who means to goes on, and the client hears of it.
+        link = re.search(r'href="([^"]*)"', response.text)[1]
+        assert link.startswith("https://evil.example/phish?a=b&amp;error=")
+        told = dict(parse_qsl(urlsplit(unescape(link)).query))
+        assert (told["error"], told["state"], told["iss"]) == (error, "xyz", ISSUER)
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "error"),
+    [
+        (AuthorizeError("access_denied", "not you"), 400, "access_denied"),
+        (ValueError("the key is s3cret"), 500, "server_error"),
+    ],
+)
+async def test_refusal_of_a_provider_leads_no_stranger_away_either(raised, status, error, caplog):
+    caplog.set_level(logging.CRITICAL, "trio_mcp.auth")
+    client = PUBLIC.evolve(client_id_issued_at=1_900_000_000)
+    async with authorization_server(Provider([client], raised)) as server:
+        response = await server.authorize(client)
+        assert response.status_code == status
+        assert told_on_page(response)["error"] == error
+        assert "s3cret" not in response.text
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from tests.auth.server._authorization_server import (
     answer_in,
     authorization_server,
     error_of,
+    told_on_page,
 )
 from trio_mcp.auth import ClientMetadataDocuments, InMemoryOAuthProvider
 from trio_mcp.auth._jwt import generate_key, public_jwk
@@ -79,7 +80,7 @@ async def test_client_that_publishes_what_it_is_logs_in_without_registering():
 
 async def test_document_is_no_word_on_which_scopes_there_are():
     async with Web(changed(scope="read admin")).server() as server:
-        refused = answer_in(await server.authorize(CLIENT, scope="read admin"))
+        refused = told_on_page(await server.authorize(CLIENT, scope="read admin"))
         assert refused["error"] == "invalid_scope"
         assert answer_in(await server.authorize(CLIENT, scope="read"))["code"]
 
@@ -245,9 +246,11 @@ async def test_redirect_uri_has_to_be_one_of_the_document():
 async def test_client_may_ask_for_valid_scopes_or_those_of_its_document():
     async with Web().server() as server:
         assert answer_in(await server.authorize(CLIENT, scope="write"))["code"]
-        assert answer_in(await server.authorize(CLIENT, scope="admin"))["error"] == "invalid_scope"
+        refused = told_on_page(await server.authorize(CLIENT, scope="admin"))
+        assert refused["error"] == "invalid_scope"
     async with Web(changed(scope="read")).server() as server:
-        assert answer_in(await server.authorize(CLIENT, scope="write"))["error"] == "invalid_scope"
+        refused = told_on_page(await server.authorize(CLIENT, scope="write"))
+        assert refused["error"] == "invalid_scope"
 
 
 @pytest.mark.parametrize(

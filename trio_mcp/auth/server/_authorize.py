@@ -1,7 +1,10 @@
 """The authorization endpoint: checks what a client asks a person for (RFC 6749, section 4.1.1).
 
 As long as it is not sure that the client is known, and that the redirect URI is one of its own,
-the browser is sent nowhere: it gets a page. From then on the client hears of what is wrong.
+the browser is sent nowhere: it gets a page. From then on a client that was known beforehand hears
+of what is wrong. For one that has made itself known, by a registration or a document, a person is
+asked first: who clicks a link to this server must not land at a place that a stranger has chosen
+(RFC 9700, section 4.11.2).
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from trio_mcp.auth._identifiers import is_valid_client_metadata_url
 from trio_mcp.auth._models import InvalidRedirectUriError, InvalidScopeError
 
 from ._answers import (
@@ -25,6 +29,7 @@ from ._answers import (
 )
 from ._asked_scopes import asked_scopes
 from ._clients import find_client
+from ._consent import end_of_host, plain
 from ._errors import AuthorizeError
 from ._pages import page_answer
 from ._parameters import parse_parameters, read_form
@@ -92,6 +97,9 @@ class AuthorizationEndpoint:
         url = construct_redirect_uri(
             redirect_uri, **members, state=parameters.get("state"), iss=self._iss
         )
+        if _is_self_made(client):
+            status = 500 if error == "server_error" else 400
+            return _page(RefusedRequest(error, description, status=status), url)
         return redirect_answer(url, found)
 
     @property
@@ -181,11 +189,23 @@ def _challenge(parameters: Parameters) -> str:
     return challenge
 
 
-def _page(refused: RefusedRequest) -> Answer:
+def _is_self_made(client: OAuthClientInformationFull) -> bool:
+    # Registrations say when they were made; what was known from the beginning does not.
+    issued_at = client.client_id_issued_at
+    return issued_at is not None or is_valid_client_metadata_url(client.client_id)
+
+
+def _page(refused: RefusedRequest, url: str | None = None) -> Answer:
     reason = escape(describe(refused.description or refused.error))
+    back = "<p>Go back to the program that sent you here.</p>"
+    if url is not None:
+        back = (
+            "<p>The program that sent you here hears of it if you go on to "
+            f'<a href="{escape(url)}">{plain(end_of_host(url))}</a>.</p>'
+        )
     return page_answer(
         "This request cannot be answered",
-        f"<p>{reason}.</p><p>Go back to the program that sent you here.</p>",
+        f"<p>{reason}.</p>{back}",
         refused.status,
         refused.headers,
     )
