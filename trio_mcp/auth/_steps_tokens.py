@@ -317,6 +317,8 @@ def _adopt_stored(
     is_bound = tokens.token_type == "DPoP"  # noqa: S105 - the name of a kind
     if tokens.extra.get(KEY_THUMBPRINT) != key or is_bound != bool(key):
         return  # of an earlier key, or of none: it cannot be used any more
+    if _HEADER_SAFE.fullmatch(tokens.access_token) is None:
+        return  # put there by somebody else
     stamp = tokens.extra.get(ISSUER)
     issuer = stamp if isinstance(stamp, str) else client.issuer if client is not None else None
     if memory.issuer is not None and not issuers_match(issuer or "", memory.issuer):

@@ -6,7 +6,7 @@ import json
 import time
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 import pytest
@@ -30,7 +30,7 @@ from trio_mcp.auth.client import _driver
 from trio_mcp.auth.client._callbacks import read_redirect
 from trio_mcp.errors import ConnectionLost, RequestTimeout
 from trio_mcp.testing import cancel_everywhere
-from trio_mcp.transports import SignedRequest
+from trio_mcp.transports import Authorizer, SignedRequest
 
 from ._town import Answer, Person, Seen, Town, as_json, open_town
 
@@ -582,6 +582,110 @@ async def test_a_store_that_hangs_is_not_waited_for(
     async with connected(town, OAuth(callback=Person(town), storage=Hanging())) as client:
         assert await call(client) == "done"
     assert "the store took more than 5 s" in caplog.text
+
+
+@pytest.mark.parametrize("hanging", ["get_tokens", "get_client_info"])
+async def test_a_store_that_is_not_read_is_not_waited_for(
+    autojump_clock: Any, hanging: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Hanging(Broken):
+        pass
+
+    async def hang(store: Broken) -> Any:
+        await trio.sleep_forever()
+
+    setattr(Hanging, hanging, hang)
+    town = Town()
+    began = trio.current_time()
+    async with connected(town, OAuth(callback=Person(town), storage=Hanging())) as client:
+        assert await call(client) == "done"
+    assert "The store of tokens was not read within 5 s" in caplog.text
+    assert trio.current_time() - began < 60
+
+
+async def test_tokens_are_used_though_the_registration_cannot_be_read(autojump_clock: Any) -> None:
+    town, storage = Town(), Broken("get_client_info")
+    town.scopes["access-0"] = ""
+    await storage.set_tokens(OAuthToken(access_token="access-0"))
+    async with connected(town, OAuth(callback=Person(town), storage=storage)) as client:
+        assert await call(client) == "done"
+    assert town.logins == 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"get_tokens": {"access_token": "SECRET-1"}},
+        {"get_tokens": "SECRET-1"},
+        {"get_tokens": OAuthToken(access_token=cast("Any", ["SECRET-1"]))},
+        {"get_tokens": OAuthToken(access_token="SECRET-1", refresh_token="\udc80")},
+        {"get_tokens": OAuthToken(access_token="SECRET-1", expires_in=cast("Any", "x"))},
+        {"get_tokens": OAuthToken(access_token="SECRET-tök")},
+        {"get_tokens": OAuthToken(access_token="SECRET-1\n")},
+        {"get_client_info": {"client_id": "c"}},
+        {"get_client_info": OAuthToken(access_token="SECRET-1")},
+        {"get_client_info": OAuthClientInformationFull(client_id=cast("Any", 5))},
+    ],
+)
+async def test_what_a_store_should_not_have_given_costs_no_call(
+    given: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Junk(Broken):
+        async def get_tokens(self) -> Any:
+            return given.get("get_tokens")
+
+        async def get_client_info(self) -> Any:
+            return given.get("get_client_info")
+
+    town = Town()
+    async with connected(town, OAuth(callback=Person(town), storage=Junk())) as client:
+        assert await call(client) == "done"
+    assert town.logins == 1
+    assert "SECRET" not in caplog.text
+
+
+async def test_a_store_whose_methods_are_plain_functions_costs_no_call(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(*args: Any) -> Any:
+        raise OSError("the disk is gone")
+
+    class Plain:
+        get_tokens = set_tokens = get_client_info = set_client_info = fail
+
+    town = Town()
+    storage: Any = Plain()
+    async with connected(town, OAuth(callback=Person(town), storage=storage)) as client:
+        assert await call(client) == "done"
+    assert "Tokens are not kept: the store failed" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("signed", "error"),
+    [
+        ({"Authorization": "Bearer SECRET-tök"}, "Own.sign: expected printable ASCII for 'Auth"),
+        ({"X": "SECRET\n"}, "Own.sign: expected printable ASCII for 'X'"),
+        ({"X": b"SECRET"}, "Own.sign: expected a dict of strings, got one with bytes"),
+        ("Bearer SECRET", "Own.sign: expected a dict of strings, got str"),
+        (None, "Own.sign: expected a dict of strings, got NoneType"),
+    ],
+)
+async def test_headers_that_cannot_be_sent_are_told_without_what_they_hold(
+    signed: Any, error: str
+) -> None:
+    class Own(Authorizer):
+        async def sign(self, request: SignedRequest) -> Any:
+            return signed
+
+        async def answered(
+            self, request: SignedRequest, sent: Any, status: int, headers: Any
+        ) -> bool:
+            raise AssertionError
+
+    async with connected(Town(), Own()) as client:
+        with pytest.raises((TypeError, ValueError), match=error) as caught:
+            await call(client)
+    assert "SECRET" not in repr(caught.value)
 
 
 # Time

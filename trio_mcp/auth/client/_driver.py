@@ -15,16 +15,20 @@ import hashlib
 import logging
 import secrets
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, assert_never, cast, final
 
 import attrs
+import trio
 
+from trio_mcp._codec._json import dumps
 from trio_mcp._rpc._flight import Flight
 from trio_mcp._rpc._nursery import finish_begun, finish_within
 from trio_mcp.auth._addresses import AddressRefused, is_private_host
 from trio_mcp.auth._fetch import fetch
 from trio_mcp.auth._identifiers import is_same_origin, split_url
 from trio_mcp.auth._memory import CodeGrant, FlowConfig, IdentityAssertionGrant, Memory
+from trio_mcp.auth._models import OAuthClientInformationFull, OAuthToken
 from trio_mcp.auth._step_types import (
     AssertionStep,
     AuthorizeStep,
@@ -53,7 +57,7 @@ TOKEN_SECONDS: Final = 5.0
 """How long a request that a server acts on once is seen through after a cancellation."""
 
 STORE_SECONDS: Final = 5.0
-"""How long a store may take to write."""
+"""How long a store may take, to be read and to write."""
 
 
 class NobodyToAsk(OAuthFlowError):
@@ -197,11 +201,11 @@ class Driver:
             config = await run.prepare(stack, may_ask=may_ask)
             return cast("T", await run.drive(make_flow(config)))
 
-    async def write(self, writing: Awaitable[None]) -> bool:
+    async def write(self, write: Callable[[], Awaitable[None]]) -> bool:
         """Have a store write, for a time; returns whether it has."""
         try:
             with finish_within(STORE_SECONDS) as scope:
-                await writing
+                await write()
         except Exception:  # noqa: BLE001 - whatever a store does, it can be done without
             self._tell("failed", has_trace=True)
             return False
@@ -313,9 +317,9 @@ class _Run:
         """Write to the store. What cannot be written is used, and written the next time."""
         storage, driver = self._parties.storage, self._driver
         if isinstance(step, SaveTokensStep):
-            is_written = await driver.write(storage.set_tokens(step.tokens))
+            is_written = await driver.write(partial(storage.set_tokens, step.tokens))
         else:
-            is_written = await driver.write(storage.set_client_info(step.client_info))
+            is_written = await driver.write(partial(storage.set_client_info, step.client_info))
         following = _feed(flow, None)
         if not is_written and isinstance(step, SaveTokensStep):
             driver.memory.tokens_unsaved = True
@@ -377,16 +381,45 @@ class _Run:
 
     async def _load(self) -> Stored:
         storage = self._parties.storage
-        try:
-            stored = Stored(
-                tokens=await storage.get_tokens(), client_info=await storage.get_client_info()
-            )
-        except Exception:
-            # Whatever a store does, it can be done without.
-            logger.exception("The store of tokens could not be read")
-            return Stored()
+        tokens: OAuthToken | None = None
+        client_info: OAuthClientInformationFull | None = None
+        # Whatever a store does, it can be done without, and what has come is used.
+        with trio.move_on_after(STORE_SECONDS) as scope:
+            tokens = await _read(storage.get_tokens, OAuthToken)
+            client_info = await _read(storage.get_client_info, OAuthClientInformationFull)
+        if scope.cancelled_caught:
+            logger.error("The store of tokens was not read within %g s", STORE_SECONDS)
+        stored = Stored(tokens=tokens, client_info=client_info)
         self._driver.loaded(stored)
         return stored
+
+
+_Document = TypeVar("_Document", OAuthToken, OAuthClientInformationFull)
+
+
+async def _read(get: Callable[[], Awaitable[Any]], kind: type[_Document]) -> _Document | None:
+    """Have a store read; None for what it has not, and for what is none of that kind."""
+    try:
+        found = await get()
+    except Exception:
+        logger.exception("The store of tokens could not be read")
+        return None
+    if found is None:
+        return None
+    name, method = kind.__name__, getattr(get, "__name__", "reading it")
+    if not isinstance(found, kind):
+        logger.error(
+            "The store of tokens: expected %s to return a %s or None, got %s",
+            method, name, type(found).__name__,
+        )  # fmt: skip
+        return None
+    try:
+        # Those made by hand are of any types.
+        kind.from_json(dumps(found.to_json()))
+    except Exception:  # noqa: BLE001 - what is wrong may be told with a secret
+        logger.error("The store of tokens: %s returned a %s of wrong types", method, name)  # noqa: TRY400 - as above
+        return None
+    return found
 
 
 def _asks_people(config: FlowConfig) -> bool:

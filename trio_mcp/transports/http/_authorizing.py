@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -13,7 +14,7 @@ from trio_mcp.errors import ConnectionLost
 from ._http_errors import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
 MAX_ATTEMPTS: Final = 8
@@ -121,13 +122,29 @@ class Authorizing:
             )
         self.request.attempts += 1
         with self._pause():
-            self._sent = await self._authorizer.sign(self.request)
-        return self._sent
+            signed = await self._authorizer.sign(self.request)
+        _check_signed(self._authorizer, signed)
+        self._sent = signed
+        return signed
 
     async def answered(self, status: int, headers: Any) -> bool:
         """Return whether it is to be sent again."""
         with self._pause():
             return await self._authorizer.answered(self.request, self._sent, status, headers)
+
+
+def _check_signed(authorizer: Authorizer, signed: Any) -> None:
+    # An HTTP client would say what is wrong with a header by an error that holds all of it.
+    who = f"{type(authorizer).__name__}.sign"
+    if not isinstance(signed, Mapping):
+        raise TypeError(f"{who}: expected a dict of strings, got {type(signed).__name__}")
+    given: Mapping[Any, Any] = signed
+    for name, value in given.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            kind = type(value if isinstance(name, str) else name).__name__
+            raise TypeError(f"{who}: expected a dict of strings, got one with {kind}")
+        if not (value.isascii() and value.isprintable()):
+            raise ValueError(f"{who}: expected printable ASCII for {name!r:.80}")
 
 
 def check_auth(auth: Any, *, only_ours: bool = False) -> None:
