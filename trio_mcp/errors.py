@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from trio_mcp._checks import check_scope_names
 from trio_mcp.types import (
     AUTHORIZATION_FAILED,
     CONNECTION_CLOSED,
@@ -255,10 +256,15 @@ class InsufficientScopeError(MCPError):
     Attributes:
       scopes: The same.
 
+    Raises:
+      TypeError: if they are no strings, or one string.
+      ValueError: if one is no name of a scope (RFC 6749, section 3.3), which no challenge can say.
+
     """
 
     def __init__(self, scopes: Iterable[str], message: str | None = None) -> None:
-        self.scopes = list(scopes)
+        self.scopes: list[str] = scopes if isinstance(scopes, str) else list(scopes)  # type: ignore[assignment]
+        check_scope_names("scopes", self.scopes)
         super().__init__(
             INSUFFICIENT_SCOPE,
             f"This takes the scopes {', '.join(self.scopes)}" if message is None else message,

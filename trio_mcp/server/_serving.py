@@ -170,7 +170,11 @@ class ServerServing(Serving):
             return
         needed = self.required_scopes(exchange.method, exchange.params)
         if needed and (principal is None or principal.lacks(needed)):
-            raise InsufficientScopeError(needed)
+            protection = self._server.protection()
+            of_all = () if protection is None else protection.guard.required_scopes
+            # In one error, as in the one challenge of HTTP: with a token for these alone nobody
+            # would get in.
+            raise InsufficientScopeError(dict.fromkeys([*of_all, *needed]))
 
     def required_scopes(self, method: str, params: JsonObject) -> Sequence[str]:
         """See `Serving.required_scopes`."""

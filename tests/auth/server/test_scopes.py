@@ -6,7 +6,7 @@ import pytest
 import trio.testing
 
 from tests.http._asgi import META, open_app
-from trio_mcp import Client, Context, MCPServer, Server
+from trio_mcp import Client, Context, MCPError, MCPServer, Server
 from trio_mcp.auth import InsufficientScopeError, Principal
 from trio_mcp.transports import HttpApp
 from trio_mcp.transports.http._asgi import PRINCIPAL
@@ -257,6 +257,31 @@ async def test_handler_that_knows_more_is_answered_for_by_a_challenge_too():
         assert answer.status == 403
         assert challenges(answer)["Bearer"]["scope"] == "use secrets:read"
         assert answer.json()["error"]["code"] == -31403
+
+
+@pytest.mark.parametrize(
+    "scopes", ["use", [7], ["a b"], ['a"'], [""], ["ä"], ["a\r\nx: y"], [b"a"]]
+)
+def test_error_that_no_challenge_can_tell_is_refused_where_it_is_made(scopes):
+    with pytest.raises((TypeError, ValueError), match="scopes"):
+        InsufficientScopeError(scopes)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [None, [], {}, {"requiredScopes": "use"}, {"requiredScopes": ["ä"]}, {"requiredScopes": [7]}],
+)
+async def test_error_of_another_server_is_handed_on_without_what_is_no_scope(data):
+    mcp = make_server()
+
+    @mcp.tool()
+    async def ask_another() -> str:
+        raise MCPError(-31403, "The other server wants more", data)
+
+    async with open_protected(mcp) as client:
+        answer = await call(client, "ask_another", "ada")
+    assert answer.status == 403
+    assert "scope" not in challenges(answer)["Bearer"]
 
 
 async def test_when_the_answer_has_begun_it_is_an_error_like_others():

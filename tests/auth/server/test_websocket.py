@@ -97,7 +97,7 @@ async def test_what_takes_more_scopes_is_refused_by_an_error():
             await raw.send(called("change"))
             error = (await raw.message())["error"]
             assert error["code"] == -31403
-            assert error["data"] == {"requiredScopes": ["files:read", "files:write"]}
+            assert error["data"] == {"requiredScopes": ["use", "files:read", "files:write"]}
         async with upgraded(served, "admin") as raw:
             await raw.send(called("change"))
             assert (await raw.message())["result"]["structuredContent"] == {"result": "changed"}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from ._headers import Headers
 
-_EXPOSED: Final = f"{SESSION_HEADER}, WWW-Authenticate, Retry-After"
+_EXPOSED: Final = f"{SESSION_HEADER}, WWW-Authenticate, DPoP-Nonce, Retry-After"
 
 _ALLOWED: Final = frozenset(
     ("accept", "authorization", "content-type", "dpop", LAST_EVENT_HEADER.lower())

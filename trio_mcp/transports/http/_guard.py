@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import attrs
 import trio
 
+from trio_mcp._checks import check_scope_names
 from trio_mcp._codec import Batch
 from trio_mcp.errors import InsufficientScopeError
 from trio_mcp.types import INSUFFICIENT_SCOPE, JSONRPCRequest
@@ -176,10 +177,19 @@ def _scopes_of(serving: Serving, frame: Frame | None) -> Iterable[str]:
 
 def refuse_scopes(guard: Guard, error: ErrorData) -> Refusal:
     """Refuse what takes more scopes, in words that a client can act on."""
-    data: Any = error.data
-    scopes: list[str] = data.get("requiredScopes", []) if is_object(data) else []
+    scopes = _scopes_in(error.data)
     status = status_for(error.code)
     return Refusal(status, error, headers=guard.challenge(scopes))
+
+
+def _scopes_in(data: Any) -> list[str]:
+    # A handler may hand on the error of another server, which says whatever it likes.
+    found: Any = data.get("requiredScopes") if is_object(data) else None
+    try:
+        check_scope_names("scopes", found)
+    except (TypeError, ValueError):
+        return []
+    return list(found)
 
 
 def asks_for_scopes(error: ErrorData) -> bool:
