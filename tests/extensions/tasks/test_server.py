@@ -195,10 +195,11 @@ async def test_nothing_is_left_of_the_experimental_tasks(road):
         assert capabilities.extensions == {TASKS: {}}
 
 
-@pytest.mark.req("R-701")
+@pytest.mark.req("R-609", "R-701")
 @in_memory
-async def test_a_param_of_the_experimental_tasks_is_ignored(road):
-    async with connect(studio().mcp, road) as client:
+@pytest.mark.parametrize("mode", ["2026-07-28", "2025-11-25"])
+async def test_a_param_of_the_experimental_tasks_is_ignored(road, mode):
+    async with connect(studio().mcp, road, mode=mode) as client:
         task = {"ttl": 60_000, "pollInterval": 100}
         result = await ask_raw(
             client, "tools/call", name="greet", arguments={"name": "Ada"}, task=task

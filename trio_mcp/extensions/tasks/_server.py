@@ -139,7 +139,7 @@ class TasksExtension(Extension):
             yield own or None
 
     @asynccontextmanager
-    async def lifespan(self, server: MCPServer[Any]) -> AsyncGenerator[TaskRun, None]:
+    async def lifespan(self, server: MCPServer[Any]) -> AsyncGenerator[Any, None]:
         """See `Extension.lifespan`.
 
         Raises:
