@@ -135,12 +135,18 @@ class AuthorizationServer:
 
 @asynccontextmanager
 async def authorization_server(
-    provider=None, *, issuer=ISSUER, clients=(PUBLIC, BASIC, POST), registration=None, **options
+    provider=None,
+    *,
+    issuer=ISSUER,
+    clients=(PUBLIC, BASIC, POST),
+    registration=None,
+    routes=None,
+    **options,
 ):
     """Serve a provider, in memory and asking nobody unless another is given."""
     if provider is None:
         provider = InMemoryOAuthProvider(auto_approve="alice", clients=clients)
-    routes = create_auth_routes(
+    routes = routes or create_auth_routes(
         provider,
         issuer,
         client_registration_options=registration

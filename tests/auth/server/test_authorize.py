@@ -22,6 +22,7 @@ from tests.auth.server._authorization_server import (
 from trio_mcp.auth import (
     AuthorizeError,
     ClientRegistrationOptions,
+    DPoPSettings,
     InMemoryOAuthProvider,
     OAuthClientInformationFull,
 )
@@ -154,7 +155,7 @@ async def test_browser_is_sent_nowhere_if_two_clients_or_uris_are_named(name):
 )
 async def test_client_is_told_what_is_wrong(changes, error):
     provider = Provider()
-    async with authorization_server(provider, dpop_enabled=True) as server:
+    async with authorization_server(provider, dpop=DPoPSettings()) as server:
         answer = answer_in(await server.authorize(**changes))
         assert answer["error"] == error
         assert answer["error_description"]
@@ -263,7 +264,7 @@ async def test_own_query_of_a_redirect_uri_stays_as_it_is():
 
 async def test_provider_is_told_everything_once_checked():
     provider = Provider()
-    async with authorization_server(provider, dpop_enabled=True) as server:
+    async with authorization_server(provider, dpop=DPoPSettings()) as server:
         await server.authorize(scope="write read write", dpop_jkt="k" * 43)
         await server.authorize(scope=None, state=None, resource=None, redirect_uri=None)
     first, second = provider.asked

@@ -17,7 +17,7 @@ from tests.auth.server._authorization_server import (
     basic,
     error_of,
 )
-from trio_mcp.auth import InMemoryOAuthProvider
+from trio_mcp.auth import ClientRegistrationOptions, InMemoryOAuthProvider
 from trio_mcp.auth._jwt import generate_key, public_jwk, sign_jwt
 from trio_mcp.auth.server._answers import RefusedRequest
 from trio_mcp.auth.server._client_assertions import ClientAssertions
@@ -250,6 +250,21 @@ async def test_keys_may_be_published_by_the_client():
         for _ in range(2):
             await assertions.check(client, sign_jwt(claims(), KEY, "ES256"))
     assert asked == ["https://client.example.com/keys"]
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+async def test_keys_may_be_in_a_private_network_where_that_is_allowed(is_allowed):
+    client = SIGNING.evolve(jwks=None, jwks_uri="https://10.0.0.1/keys")
+    made = InMemoryOAuthProvider(auto_approve="a", clients=[client])
+    keys = {"keys": [public_jwk(KEY)]}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=keys))
+    async with httpx.AsyncClient(transport=transport) as http:
+        options = ClientRegistrationOptions(allow_private_addresses=is_allowed, http_client=http)
+        async with authorization_server(made, registration=options) as server:
+            form = {"grant_type": "refresh_token", "refresh_token": "x"}
+            signed = asserted(sign_jwt(claims(), KEY, "ES256"))
+            response = await server.http.post("/token", data={**form, **signed})
+    assert error_of(response) == ("invalid_grant" if is_allowed else "invalid_client")
 
 
 @pytest.mark.parametrize("names", [("1", "2"), (None, None)], ids=["named", "nameless"])

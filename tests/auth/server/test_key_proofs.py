@@ -11,12 +11,19 @@ from tests.auth.server._authorization_server import (
     BASIC,
     ISSUER,
     PUBLIC,
+    RESOURCE,
     Clock,
     authorization_server,
     error_of,
 )
-from trio_mcp.auth import InMemoryOAuthProvider, create_auth_routes
+from trio_mcp.auth import (
+    AuthSettings,
+    DPoPSettings,
+    InMemoryOAuthProvider,
+    create_auth_routes,
+)
 from trio_mcp.auth._jwt import generate_key, public_jwk, sign_jwt, thumbprint
+from trio_mcp.auth.server._protect import make_protection
 
 KEY, OTHER = generate_key("ES256"), generate_key("ES256")
 BOUND = PUBLIC.evolve(client_id="bound", extra={"dpop_bound_access_tokens": True})
@@ -36,7 +43,7 @@ def proof(key=KEY, typ="dpop+jwt", jwk=..., algorithm="ES256", **changes):
 
 
 def bound_server(**options):
-    return authorization_server(dpop_enabled=True, **options)
+    return authorization_server(dpop=DPoPSettings(), **options)
 
 
 def headers(key=KEY, **changes):
@@ -167,11 +174,71 @@ async def test_server_that_binds_nothing_looks_at_no_proofs():
         assert "dpop_signing_alg_values_supported" not in published
 
 
+@pytest.mark.req("R-727")
+async def test_server_that_wants_bound_tokens_issues_no_others():
+    async with authorization_server(dpop=DPoPSettings(required=True)) as server:
+        code = await server.code()
+        assert error_of(await server.redeem(code)) == "invalid_dpop_proof"
+        tokens = (await server.redeem(code, headers=headers())).json()
+        assert tokens["token_type"] == "DPoP"
+        # Nor to a client that may change its key.
+        tokens = await server.log_in(BASIC, headers())
+        response = await server.refresh(tokens["refresh_token"], BASIC)
+        assert error_of(response) == "invalid_dpop_proof"
+        response = await server.refresh(tokens["refresh_token"], BASIC, headers())
+        assert response.json()["token_type"] == "DPoP"
+
+
+@pytest.mark.req("R-727")
+async def test_proof_has_to_hold_a_nonce_where_one_is_wanted(monkeypatch):
+    clock = Clock(time.time())
+    monkeypatch.setattr("trio_mcp.auth.server._key_proofs.time.time", clock)
+    async with authorization_server(dpop=DPoPSettings(nonces=True)) as server:
+        code = await server.code()
+        for changes in ({}, {"nonce": "wrong"}, {"nonce": 5}):
+            response = await server.redeem(code, headers=headers(**changes))
+            assert response.status_code == 400
+            assert error_of(response) == "use_dpop_nonce"
+        nonce = response.headers["dpop-nonce"]
+        tokens = (await server.redeem(code, headers=headers(nonce=nonce))).json()
+        assert tokens["token_type"] == "DPoP"
+        clock.now += 299
+        answer = await server.refresh(tokens["refresh_token"], headers=headers(nonce=nonce))
+        assert answer.status_code == 200
+        clock.now += 2
+        fresh = answer.json()["refresh_token"]
+        response = await server.refresh(fresh, headers=headers(nonce=nonce))
+        assert error_of(response) == "use_dpop_nonce"
+        assert response.headers["dpop-nonce"] != nonce
+
+
+async def test_nonce_of_the_server_is_good_at_its_token_endpoint():
+    made = InMemoryOAuthProvider(auto_approve="alice", clients=[PUBLIC])
+    settings = AuthSettings(
+        issuer_url=ISSUER, resource_server_url=RESOURCE, dpop=DPoPSettings(nonces=True)
+    )
+    protection = make_protection(settings, None, made)
+    async with authorization_server(made, routes=protection.routes) as server:
+        nonce = protection.guard._nonces.make(time.time())
+        assert await server.log_in(headers=headers(nonce=nonce))
+
+
+async def test_proof_is_signed_by_an_algorithm_that_is_allowed():
+    async with authorization_server(dpop=DPoPSettings(algorithms=["ES384"])) as server:
+        response = await server.redeem(await server.code(), headers=headers())
+        assert error_of(response) == "invalid_dpop_proof"
+        key = generate_key("ES384")
+        shown = {"dpop": proof(key, algorithm="ES384")}
+        assert (await server.log_in(headers=shown))["token_type"] == "DPoP"
+        published = (await server.http.get("/.well-known/oauth-authorization-server")).json()
+        assert published["dpop_signing_alg_values_supported"] == ["ES384"]
+
+
 def test_provider_that_binds_nothing_cannot_be_asked_to():
     provider = InMemoryOAuthProvider(auto_approve="alice")
     provider.binds_tokens = False
     with pytest.raises(ValueError, match="binds_tokens"):
-        create_auth_routes(provider, ISSUER, dpop_enabled=True)
+        create_auth_routes(provider, ISSUER, dpop=DPoPSettings())
 
 
 async def test_old_proof_is_refused_by_the_clock_of_the_server(monkeypatch):

@@ -20,6 +20,7 @@ from trio_mcp.auth import (
     create_auth_routes,
     validate_issuer_url,
 )
+from trio_mcp.auth._algorithms import ASYMMETRIC
 from trio_mcp.auth._identifiers import asm_urls
 
 ORIGIN = "https://inspector.example.com"
@@ -72,7 +73,7 @@ def test_metadata_tells_of_everything_that_is_offered():
         RevocationOptions(enabled=True),
         True,
         sends_issuer=True,
-        binds_tokens=True,
+        dpop_algorithms=ASYMMETRIC,
         reads_client_documents=True,
     )
     assert found.service_documentation == "https://docs.example.com"

@@ -10,7 +10,7 @@ from trio_mcp.auth._models import ID_JAG_GRANT_PROFILE, JWT_BEARER_GRANT_TYPE, O
 from ._answers import json_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from trio_mcp.transports.http._asgi import HttpRequest
 
@@ -35,7 +35,7 @@ def build_metadata(
     supports_identity_assertion: bool = False,
     *,
     sends_issuer: bool = False,
-    binds_tokens: bool = False,
+    dpop_algorithms: Sequence[str] | None = None,
     reads_client_documents: bool = False,
 ) -> OAuthMetadata:
     """Write the metadata of an authorization server.
@@ -47,7 +47,8 @@ def build_metadata(
       revocation_options: Whether there is a revocation endpoint.
       supports_identity_assertion: Whether identity assertions are exchanged.
       sends_issuer: Whether each answer to a redirect URI has ``iss``.
-      binds_tokens: Whether tokens can be bound to keys.
+      dpop_algorithms: By which clients prove to have the keys that tokens are bound to; None
+        where none are.
       reads_client_documents: Whether client ids may be URLs of documents.
 
     """
@@ -79,7 +80,9 @@ def build_metadata(
         code_challenge_methods_supported=["S256"],
         client_id_metadata_document_supported=True if reads_client_documents else None,
         authorization_response_iss_parameter_supported=True if sends_issuer else None,
-        dpop_signing_alg_values_supported=list(ASYMMETRIC) if binds_tokens else None,
+        dpop_signing_alg_values_supported=None
+        if dpop_algorithms is None
+        else list(dpop_algorithms),
     )
 
 

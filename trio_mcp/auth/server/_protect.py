@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from trio_mcp._checks import check_kind, wrong_kind
 from trio_mcp._codec import dumps
 
-from ._settings import AuthSettings
+from ._settings import MIN_NONCE_KEY_BYTES, AuthSettings
 
 if TYPE_CHECKING:
     from trio_mcp.transports.http._guard import Protection
@@ -67,6 +70,10 @@ def make_protection(
         metadata_routes,
     )
 
+    if auth.dpop is not None and auth.dpop.nonce_key is None:
+        # One key for both: clients keep one nonce for an origin, of whichever endpoint it came.
+        dpop = attrs.evolve(auth.dpop, nonce_key=os.urandom(MIN_NONCE_KEY_BYTES))
+        auth = attrs.evolve(auth, dpop=dpop)
     metadata = metadata_of(auth)
     routes = [] if metadata is None else metadata_routes(metadata)
     verifier = token_verifier
@@ -82,7 +89,7 @@ def make_protection(
             auth.client_registration_options,
             auth.revocation_options,
             auth.identity_assertion_enabled,
-            dpop_enabled=auth.dpop is not None,
+            dpop=auth.dpop,
         )
     assert verifier is not None
     url = None if metadata is None else build_resource_metadata_url(metadata.resource)

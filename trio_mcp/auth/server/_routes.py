@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from ._answers import Answer
     from ._provider import OAuthAuthorizationServerProvider
+    from ._settings import DPoPSettings
 
 
 def validate_issuer_url(url: str) -> None:
@@ -61,7 +62,7 @@ def create_auth_routes(
     revocation_options: RevocationOptions | None = None,
     identity_assertion_enabled: bool = False,
     *,
-    dpop_enabled: bool = False,
+    dpop: DPoPSettings | None = None,
 ) -> list[Route]:
     """Make the endpoints of an authorization server.
 
@@ -76,7 +77,7 @@ def create_auth_routes(
       client_registration_options: Whether clients may register themselves, and how.
       revocation_options: Whether they may revoke tokens.
       identity_assertion_enabled: Whether assertions of identity providers are exchanged.
-      dpop_enabled: Whether tokens are bound to keys that clients prove to have (RFC 9449).
+      dpop: How tokens are bound to keys that clients prove to have (RFC 9449); None to bind none.
 
     Raises:
       ValueError: if the issuer is no https URL, and none of this machine; or if tokens shall be
@@ -87,10 +88,9 @@ def create_auth_routes(
     validate_issuer_url(issuer_url)
     registration = client_registration_options or ClientRegistrationOptions()
     revocation = revocation_options or RevocationOptions()
-    if dpop_enabled and not getattr(provider, "binds_tokens", False):
+    if dpop is not None and not getattr(provider, "binds_tokens", False):
         raise ValueError(
-            f"dpop_enabled: {type(provider).__name__} does not bind tokens: its binds_tokens is "
-            "not True"
+            f"dpop: {type(provider).__name__} does not bind tokens: its binds_tokens is not True"
         )
     metadata = build_metadata(
         issuer_url,
@@ -99,19 +99,22 @@ def create_auth_routes(
         revocation,
         identity_assertion_enabled,
         sends_issuer=getattr(provider, "sends_issuer", False),
-        binds_tokens=dpop_enabled,
+        dpop_algorithms=None if dpop is None else dpop.algorithms,
         reads_client_documents=getattr(provider, "reads_client_documents", False),
     )
     audiences = {issuer_url, issuer_url.rstrip("/"), f"{issuer_url}/", metadata.token_endpoint}
-    authenticator = ClientAuthenticator(provider, ClientAssertions(audiences, ClientKeys().of))
+    keys = ClientKeys(
+        allow_private=registration.allow_private_addresses, http_client=registration.http_client
+    )
+    authenticator = ClientAuthenticator(provider, ClientAssertions(audiences, keys.of))
     authorization = AuthorizationEndpoint(
         provider,
         issuer_url,
         registration.valid_scopes,
         registration.default_scopes,
-        takes_keys=dpop_enabled,
+        takes_keys=dpop is not None,
     )
-    proofs = KeyProofs(metadata.token_endpoint) if dpop_enabled else None
+    proofs = None if dpop is None else KeyProofs(metadata.token_endpoint, dpop)
     token = TokenEndpoint(
         provider, authenticator, identity_assertion_enabled, proofs, registration.valid_scopes
     )

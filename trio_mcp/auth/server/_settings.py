@@ -37,6 +37,9 @@ class ClientRegistrationOptions:
       valid_scopes: The scopes that there are: no client gets others, however it is known. None
         for whatever clients register for.
       default_scopes: What a client is registered for that asks for nothing.
+      allow_private_addresses: Whether the keys of clients that sign (``jwks_uri``) may be fetched
+        from this machine and private networks.
+      http_client: An ``httpx.AsyncClient`` that fetches them, in place of one made here.
 
     """
 
@@ -44,9 +47,12 @@ class ClientRegistrationOptions:
     client_secret_expiry_seconds: int | None = None
     valid_scopes: list[str] | None = None
     default_scopes: list[str] | None = None
+    allow_private_addresses: bool = False
+    http_client: Any = attrs.field(default=None, repr=False)
 
     def __attrs_post_init__(self) -> None:
         check_flag("enabled", self.enabled)
+        check_flag("allow_private_addresses", self.allow_private_addresses)
         if self.client_secret_expiry_seconds is not None:
             name = "client_secret_expiry_seconds"
             check_whole(name, self.client_secret_expiry_seconds, least=1)
@@ -76,14 +82,14 @@ def _url_text(value: Any) -> Any:
 
 @attrs.frozen(kw_only=True)
 class DPoPSettings:
-    """How tokens are taken that are bound to a key (RFC 9449).
+    """How tokens are taken, and issued, that are bound to a key (RFC 9449).
 
     What comes with such a token proves each time that its sender holds the key: a token that was
     stolen is worth nothing. A proof counts for one request, within five minutes, and once in this
     process.
 
     Attributes:
-      required: Whether tokens that are bound to no key are refused.
+      required: Whether tokens that are bound to no key are refused; none are issued then.
       algorithms: Those that proofs may be signed by; asymmetric ones alone.
       nonces: Whether proofs have to hold a nonce of this server's, so that none can be made long
         before it is used.
