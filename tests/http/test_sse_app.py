@@ -13,9 +13,10 @@ import trio
 import trio.testing
 
 from trio_mcp import Context, MCPServer
-from trio_mcp._rpc._exchange import Principal
+from trio_mcp._codec import parse_frame
+from trio_mcp._rpc._exchange import Principal, current_principal
 from trio_mcp.transports import HttpOptions, SseApp
-from trio_mcp.transports.http._asgi import PRINCIPAL
+from trio_mcp.transports.http._asgi import PRINCIPAL, HttpRequest
 
 from ._asgi import META, Answer, AsgiClient, open_app
 
@@ -302,6 +303,35 @@ async def test_a_stream_belongs_to_whoever_opened_it():
         assert (await sse.ask("ping").wait_complete()).status == 404
         client.scope[PRINCIPAL] = Principal("alice")
         assert (await sse.call("ping"))["result"] == {}
+
+
+async def test_each_request_is_handled_in_the_name_that_came_with_it():
+    seen = {}
+
+    async def who(n: int, ctx: Context) -> str:
+        principal = current_principal.get()
+        assert principal is not None
+        seen[n] = list(principal.scopes), ctx.headers["x-n"]
+        return ""
+
+    app = make_server(who=who).sse_app()
+    async with open_app(app, scope={PRINCIPAL: Principal("alice")}) as client:
+        sse = await open_stream(client)
+        await sse.initialize()
+        # All have come before the first of them is looked at.
+        channel = app.session_manager._run.channels[sse.endpoint.partition("=")[2]]
+        for n, scopes in enumerate((["read"], ["read", "admin"], [])):
+            scope = {
+                "headers": [(b"x-n", b"%d" % n)],
+                PRINCIPAL: Principal("alice", scopes=scopes),
+            }
+            params = {"name": "who", "arguments": {"n": n}}
+            message = {"jsonrpc": "2.0", "id": f"n{n}", "method": "tools/call", "params": params}
+            request = HttpRequest({"method": "POST", **scope}, trio.sleep_forever)
+            assert channel.arrive(parse_frame(json.dumps(message)), request)
+        for _ in range(3):
+            await sse.stream.next_message()
+    assert seen == {0: (["read"], "0"), 1: (["read", "admin"], "1"), 2: ([], "2")}
 
 
 async def test_there_may_be_no_more_streams_than_allowed():

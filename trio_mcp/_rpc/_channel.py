@@ -97,7 +97,10 @@ class Channel(trio.abc.AsyncResource):
 
     @property
     def caller(self) -> Caller:
-        """Who is at the other end, where an HTTP request said so."""
+        """Who is at the other end, where an HTTP request said so.
+
+        Where messages travel by requests of their own, who has sent those received last.
+        """
         return NOBODY
 
     @abstractmethod

@@ -59,21 +59,20 @@ class SseChannel(Channel):
     def __init__(self, outgoing: Outgoing, request: HttpRequest) -> None:
         self._caller = _caller_of(request)
         self._outgoing = outgoing
-        self._arrived: deque[Frame] = deque()
+        self._arrived: deque[tuple[Frame, Caller]] = deque()
         self._changed = trio.lowlevel.ParkingLot()
         self._ended = False
 
     @property
     def caller(self) -> Caller:
-        """See `Channel.caller`: who has posted last, which is the same one with a newer token."""
+        """See `Channel.caller`: who has posted what was received last, with its own token."""
         return self._caller
 
     def arrive(self, frame: Frame, request: HttpRequest) -> bool:
         """Take what the client has posted; False if too much waits already."""
         if len(self._arrived) >= MAX_ARRIVED:
             return False
-        self._caller = _caller_of(request)
-        self._arrived.append(frame)
+        self._arrived.append((frame, _caller_of(request)))
         self._changed.unpark_all()
         return True
 
@@ -94,9 +93,9 @@ class SseChannel(Channel):
             if self._ended:
                 raise trio.EndOfChannel
             await self._changed.park()
-        frames = list(self._arrived)
-        self._arrived.clear()
-        return frames
+        # One, since each has come by a request of its own, and with what that one is allowed.
+        frame, self._caller = self._arrived.popleft()
+        return [frame]
 
     async def send(self, messages: list[JSONRPCMessage]) -> None:
         """See `Channel.send`."""
