@@ -96,8 +96,8 @@ class Polling:
         self.ended.append("done")
         return ""
 
-    def make_app(self):
-        return HttpApp(self.server, HttpOptions(event_store=InMemoryEventStore()))
+    def make_app(self, **options):
+        return HttpApp(self.server, HttpOptions(event_store=InMemoryEventStore(), **options))
 
 
 async def test_a_stop_waits_for_what_a_client_has_left_that_comes_back():
@@ -134,6 +134,29 @@ async def test_a_stop_waits_for_handlers_of_notifications(stateless):
         await older.post(TOLD).wait_complete()
         await app.session_manager.stop()
         assert listening.seen == ["begun", "done"]
+        assert trio.current_time() == 20
+
+
+@pytest.mark.parametrize("stateless", [False, True])
+async def test_a_stop_waits_for_the_handler_of_a_client_that_leaves_during_it(stateless):
+    polling = Polling(20)
+    app = polling.make_app(stateless_http=stateless)
+    async with open_app(app) as client:
+        older = OlderClient(client, "2025-06-18")
+        if not stateless:
+            await older.initialize()
+        answer = older.call("slow")
+
+        async def leave():
+            await trio.sleep(5)
+            answer.leave()
+            await answer.wait_complete()
+            assert trio.current_time() == 5
+
+        client.nursery.start_soon(leave)
+        await trio.testing.wait_all_tasks_blocked()
+        await app.session_manager.stop()
+        assert polling.ended == ["done"]
         assert trio.current_time() == 20
 
 

@@ -197,7 +197,8 @@ class StreamableHTTPSessionManager:
         run = self._run
         if run is not None:
             await run.stop()
-            await run.older.wait_done()
+            # Requests first: one whose client goes meanwhile may leave a handler behind.
+            await run.wait_done()
 
     async def handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request: an ASGI application for the endpoint alone."""
