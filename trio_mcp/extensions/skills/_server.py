@@ -190,7 +190,7 @@ class SkillsExtension(Extension):
     # What is on disk
 
     async def _refresh(self) -> None:
-        # Let go on cancel: a file system that hangs must not hold up the client.
+        # Let go on cancel, as `_read`.
         self._catalog = await trio.to_thread.run_sync(self._look, abandon_on_cancel=True)
 
     def _look(self) -> Catalog:
@@ -205,7 +205,7 @@ class SkillsExtension(Extension):
     def _manifests(self) -> dict[str, _Manifest]:
         catalog = self._catalog
         return {
-            uri: _Manifest.of(catalog.manifest(uri), self)
+            uri: _Manifest.of(catalog.manifest(uri))
             for uri in catalog.skills
             if uri not in self._unlisted
         }
@@ -216,17 +216,7 @@ class SkillsExtension(Extension):
         file = self._catalog.files.get(path)
         if file is None:
             raise ResourceNotFoundError(f"Unknown resource: {excerpt(SCHEME + path)}")
-        return await self.read_file(file)
-
-    async def read_file(self, file: ServedFile) -> ReadResourceContents:
-        """Read a file as it is now, in the form in which its bytes come back unchanged."""
-        try:
-            data = await trio.to_thread.run_sync(file.read, abandon_on_cancel=True)
-        except (FileNotFoundError, NotADirectoryError, PathEscapeError) as exc:
-            raise ResourceNotFoundError(f"Unknown resource: {excerpt(file.uri)}") from exc
-        except InvalidSkill as exc:
-            raise ResourceError(f"{excerpt(file.uri)} is too large for a file of a skill") from exc
-        return ReadResourceContents(_as_text(data), file.mime_type)
+        return await _read(file)
 
     # Handlers
 
@@ -266,10 +256,9 @@ class _Manifest(Resource):
     """A ``SKILL.md`` in the list of resources."""
 
     file: ServedFile
-    extension: SkillsExtension
 
     @classmethod
-    def of(cls, file: ServedFile, extension: SkillsExtension) -> _Manifest:
+    def of(cls, file: ServedFile) -> _Manifest:
         listed = file.to_wire()
         return cls(
             uri=listed.uri,
@@ -278,11 +267,22 @@ class _Manifest(Resource):
             mime_type=listed.mime_type or "",
             size=listed.size,
             file=file,
-            extension=extension,
         )
 
     async def read(self) -> str | bytes:
-        return (await self.extension.read_file(self.file)).content
+        return (await _read(self.file)).content
+
+
+async def _read(file: ServedFile) -> ReadResourceContents:
+    """Read a file as it is now, in the form in which its bytes come back unchanged."""
+    try:
+        # Let go on cancel: a file system that hangs must not hold up the client.
+        data = await trio.to_thread.run_sync(file.read, abandon_on_cancel=True)
+    except (FileNotFoundError, NotADirectoryError, PathEscapeError) as exc:
+        raise ResourceNotFoundError(f"Unknown resource: {excerpt(file.uri)}") from exc
+    except InvalidSkill as exc:
+        raise ResourceError(f"{excerpt(file.uri)} is too large for a file of a skill") from exc
+    return ReadResourceContents(_as_text(data), file.mime_type)
 
 
 def _update(
