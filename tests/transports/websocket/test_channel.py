@@ -84,13 +84,15 @@ async def test_text_that_is_no_message_is_malformed(monkeypatch, sent):
 async def test_many_messages_are_one_write(monkeypatch):
     async with open_pair(monkeypatch) as (near, far):
         writes = []
-        send_all = near._stream._stream.send_all
+        socket = near._stream._stream.socket
+        send = socket.send
 
-        async def count(data: bytes) -> None:
+        async def count(data: bytes) -> int:
             writes.append(bytes(data))
-            await send_all(data)
+            sent: int = await send(data)
+            return sent
 
-        near._stream._stream.send_all = count
+        socket.send = count
         note = JSONRPCNotification(method="n")
         await near.send([note] * 20)
         taken = []

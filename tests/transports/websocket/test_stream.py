@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,28 @@ async def test_frames_wait_until_the_handshake_is_done(autojump_clock):
     assert scope.cancelled_caught
     stream.open()
     assert await stream.receive_some() == frame(TEXT, b"early")
+
+
+def narrow_socket() -> tuple[GuardedStream, trio.abc.Stream, socket.socket]:
+    """Make a connection of which the system takes little at once, and give its near end, too."""
+    near, far = socket.socketpair()
+    for each in (near, far):
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    stream, _ = guarded()
+    stream._stream = trio.SocketStream(trio.socket.from_stdlib_socket(near))
+    stream.open()
+    return stream, trio.SocketStream(trio.socket.from_stdlib_socket(far)), near
+
+
+def fill(near: socket.socket) -> int:
+    """Write until the system takes no more, and tell how much that was."""
+    filled = 0
+    for size in (1024, 1):
+        with suppress(BlockingIOError):
+            while True:
+                filled += near.send(bytes(size))
+    return filled
 
 
 async def received(stream: GuardedStream, far: Any, data: bytes, pieces: list[int]) -> bytes:
@@ -177,6 +200,97 @@ async def test_close_that_was_collected_and_given_up_is_said_later():
     await stream.send_all(frame(CLOSE, b"\x03\xe8", mask=False))
     await give_up(stream, stream.uncork)
     assert await close_behind(stream, far, 1001) == frame(CLOSE, b"\x03\xe9", mask=False)
+
+
+async def cancelled_on_the_way(
+    stream: GuardedStream, data: bytes, far: trio.abc.Stream, size: int
+) -> bytes:
+    """Cancel a frame that waits to be written, then read, and close in good order.
+
+    Args:
+      stream: The connection.
+      data: The frame.
+      far: Its other end, which closes, too.
+      size: How much it has read then.
+
+    """
+    received = bytearray()
+
+    async def read() -> None:
+        while piece := await far.receive_some():
+            received.extend(piece)
+            if len(received) == size:
+                await far.send_all(frame(CLOSE))
+        await far.aclose()
+
+    async with trio.open_nursery() as reading:
+        async with trio.open_nursery() as writing:
+            writing.start_soon(stream.send_all, data)
+            await trio.testing.wait_all_tasks_blocked()
+            writing.cancel_scope.cancel()
+            reading.start_soon(read)
+        await stream.part(Close(1001))
+        stream.close()
+    return bytes(received)
+
+
+@pytest.mark.parametrize("size", [READ_SIZE - 1000, READ_SIZE, 4 * READ_SIZE])
+async def test_frame_that_the_system_takes_in_parts_is_finished_after_a_cancel(mock_clock, size):
+    stream, far, _ = narrow_socket()
+    answer = frame(TEXT, bytes(size), mask=False)
+    closing = frame(CLOSE, b"\x03\xe9", mask=False)
+    size = len(answer + closing)
+    assert await cancelled_on_the_way(stream, answer, far, size) == answer + closing
+
+
+@pytest.mark.parametrize("opcode", [TEXT, CLOSE])
+async def test_frame_of_which_nothing_was_taken_is_given_up_by_a_cancel(mock_clock, opcode):
+    stream, far, near = narrow_socket()
+    filled = fill(near)
+    given_up = frame(opcode, b"\x03\xe8", mask=False)
+    closing = frame(CLOSE, b"\x03\xe9", mask=False)
+    size = filled + len(closing)
+    assert await cancelled_on_the_way(stream, given_up, far, size) == bytes(filled) + closing
+
+
+async def test_frame_that_nobody_reads_is_given_up_at_its_limit_of_time(autojump_clock):
+    stream, far, near = narrow_socket()
+    fill(near)
+    await stream.send_all(frame(TEXT, b"a"))
+    assert stream.lost is not None
+    assert "the client read nothing for 1 s" in str(stream.lost)
+    assert trio.current_time() == pytest.approx(1)
+    await far.aclose()
+
+
+class CountsTasks(trio.abc.Instrument):
+    """How many tasks were made."""
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    def task_spawned(self, task: trio.lowlevel.Task) -> None:
+        self.made += 1
+
+
+async def test_frame_that_the_system_takes_at_once_costs_no_task():
+    stream, far = guarded_socket()
+    tasks = CountsTasks()
+    trio.lowlevel.add_instrument(tasks)
+    await stream.send_all(frame(TEXT, bytes(1000)))
+    trio.lowlevel.remove_instrument(tasks)
+    assert tasks.made == 0
+    stream.close()
+    await far.aclose()
+
+
+async def test_frame_that_cannot_be_written_is_no_error():
+    stream, far, near = narrow_socket()
+    near.shutdown(socket.SHUT_WR)
+    await stream.send_all(frame(TEXT, b"a"))
+    assert stream.unwritable
+    stream.close()
+    await far.aclose()
 
 
 @pytest.mark.parametrize("steps", range(12))

@@ -176,7 +176,7 @@ class WebSocketChannel(Channel):
             for text in texts:
                 await self._connection.send_message(text)
         finally:
-            await self._stream.uncork()  # noqa: ASYNC102 - a cancel ends the connection
+            await self._stream.uncork()  # noqa: ASYNC102 - can be cancelled
 
     @property
     def hung_up(self) -> bool:

@@ -197,39 +197,63 @@ class GuardedStream(trio.abc.Stream):
         if self.close_sent:
             return
         # Whoever is cancelled before anything has gone out has cut nothing off, and a closing
-        # frame may still be sent. Behind this no checkpoint comes before the first byte.
+        # frame may still be sent.
         await trio.lowlevel.checkpoint_if_cancelled()
         opcodes = [frame[0] for frame in frames]
-        if _CLOSE_FRAME in opcodes:
-            self.close_sent = True
+        is_closing = _CLOSE_FRAME in opcodes
+        if is_closing:
             frames = frames[: opcodes.index(_CLOSE_FRAME) + 1]
-        if self.unwritable or self._cut:
+        rest = memoryview(b"".join(frames))
+        if not self._is_over and isinstance(self._stream, trio.SocketStream):
+            rest = rest[await self._write_at_once(self._stream.socket, rest) :]
+        self.close_sent = is_closing
+        if self._is_over or not rest:
             return
-        data = b"".join(frames)
-        is_quick = len(data) <= READ_SIZE and isinstance(self._stream, trio.SocketStream)
-        if is_quick or is_last:
-            await self._write_whole(data)
+        if is_last:
+            await self._write_whole(rest)
             return
-        # Such a write waits in between, and a record of TLS even before its first byte.
+        # This waits in between, and a record of TLS even before its first byte.
         async with finish_begun(FINISH_TIMEOUT):
-            await self._write_whole(data)
+            await self._write_whole(rest)
 
-    async def _write_whole(self, data: bytes) -> None:
+    @property
+    def _is_over(self) -> bool:
+        return self.unwritable or self._cut
+
+    async def _write_at_once(self, socket: trio.socket.SocketType, data: memoryview) -> int:
+        """Send what the system takes in one go, which is all of it as a rule.
+
+        Cancellation:
+          Nothing has been sent.
+
+        """
+        try:
+            with trio.move_on_after(self._write_timeout):
+                return await socket.send(data)
+        except (OSError, trio.ClosedResourceError):
+            self.unwritable = True
+        else:
+            self._lose_reader()
+        return 0
+
+    async def _write_whole(self, rest: memoryview) -> None:
         self._cut = True
-        rest = memoryview(data)
         try:
             while rest:
                 with trio.move_on_after(self._write_timeout) as scope:
                     await self._stream.send_all(rest[:READ_SIZE])
                 if scope.cancelled_caught:
-                    limit = f"{self._write_timeout:g} s"
-                    self.lose(f"Connection closed: {self.peer} read nothing for {limit}")
+                    self._lose_reader()
                     return
                 rest = rest[READ_SIZE:]
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self.unwritable = True
             return
         self._cut = False
+
+    def _lose_reader(self) -> None:
+        limit = f"{self._write_timeout:g} s"
+        self.lose(f"Connection closed: {self.peer} read nothing for {limit}")
 
     # Ending
 
