@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ._identifiers import check_redirect_uri, is_valid_client_metadata_url
+from ._identifiers import check_redirect_uri, is_valid_client_metadata_url, told_url
 
 if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
@@ -33,7 +33,7 @@ def create_client_metadata_document(
     if not is_valid_client_metadata_url(client_metadata_url):
         raise ValueError(
             "A client id that is a URL must be https, with a path and without a fragment, "
-            f"got {client_metadata_url!r:.200}"
+            f"got {told_url(client_metadata_url)}"
         )
     if not client_metadata.client_name:
         raise ValueError("client_name must be given: people are shown it")

@@ -7,7 +7,7 @@ import secrets
 from base64 import b64encode, urlsafe_b64encode
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
-from ._identifiers import split_url
+from ._identifiers import split_url, told_url
 from ._jwt import default_algorithm, generate_key, import_key, public_jwk, sign_jwt, thumbprint
 
 if TYPE_CHECKING:
@@ -127,6 +127,6 @@ def target_uri(url: str) -> str:
 
     """
     if (parts := split_url(url)) is None:
-        raise ValueError(f"Expected a URL, got {url!r:.200}")
+        raise ValueError(f"Expected a URL, got {told_url(url)}")
     authority = parts.authority.rpartition("@")[2]
     return f"{parts.scheme.lower()}://{authority.lower()}{parts.path or '/'}"

@@ -22,7 +22,7 @@ from trio_mcp.transports.http._endpoint import is_loopback, make_client, url_wit
 from trio_mcp.transports.http._http_errors import is_http_error, lost_by, shown
 
 from ._addresses import AddressRefused, addresses_of, check_addresses
-from ._identifiers import check_https, split_url
+from ._identifiers import check_https, split_url, told_url
 from ._step_types import HttpAnswer
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _check_readable(order: _Order) -> None:
         httpx.URL(order.url).host  # noqa: B018 - it is decoded there
     except (ValueError, httpx.InvalidURL):
         raise OAuthFlowError(
-            f"{order.what}: {order.url!r:.200} is no URL that can be asked"
+            f"{order.what}: {told_url(order.url)} is no URL that can be asked"
         ) from None
 
 

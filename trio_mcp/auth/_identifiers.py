@@ -30,6 +30,8 @@ _VISIBLE: Final = re.compile(r"[\x21-\x5b\x5d-\x7e]+")  # without the backslash
 # A browser decodes `%31%32%37.0.0.1`, and other programs do not.
 _HOST_AND_PORT: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]%]+)(?::([0-9]*))?")
 _DOTS: Final = re.compile(r"(?:\.|%2e){1,2}", re.IGNORECASE)
+_SECRET: Final = re.compile(r"^([a-z][a-z0-9+.-]*:/*)?.*@", re.IGNORECASE | re.DOTALL)
+# To the last @: where a password is not written as it should be, it may hold slashes.
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _LAST_PORT: Final = 65_535
 
@@ -65,6 +67,12 @@ class Parts:
         return f"{self.scheme}://{self.authority}"
 
 
+def told_url(url: str) -> str:
+    """Write a URL for an error, as it was given, but for the password: that may be in a log."""
+    told = _SECRET.sub(r"\1***@", url)
+    return f"{told!r:.200}"
+
+
 def split_url(url: str) -> Parts | None:
     """Take a URL apart; None if it is none, or if programs could disagree about what it means."""
     if _VISIBLE.fullmatch(url) is None or (found := _URL.fullmatch(url)) is None:
@@ -81,7 +89,7 @@ def _web(url: str) -> Parts | None:
 
 def _parts_of(url: str) -> Parts:
     if (parts := _web(url)) is None:
-        raise ValueError(f"Expected an http or https URL, got {url!r:.200}")
+        raise ValueError(f"Expected an http or https URL, got {told_url(url)}")
     return parts
 
 
@@ -231,7 +239,7 @@ def check_https(what: str, url: str) -> str:
     """
     if not is_secure_url(url):
         raise OAuthFlowError(
-            f"{what} must be an https URL (or http on this machine), got {url!r:.200}"
+            f"{what} must be an https URL (or http on this machine), got {told_url(url)}"
         )
     return url
 
@@ -251,7 +259,7 @@ def check_endpoint(what: str, url: str, issuer: str) -> str:
     check_https(what, url)
     if is_loopback_url(url) and not is_loopback_url(issuer):
         raise OAuthFlowError(
-            f"{what} of the issuer {issuer!r:.200} leads to this machine, got {url!r:.200}"
+            f"{what} of the issuer {told_url(issuer)} leads to this machine, got {told_url(url)}"
         )
     return url
 
@@ -267,7 +275,7 @@ def check_redirect_uri(uri: str) -> str:
     if parts is None or parts.fragment is not None or not is_secure_url(uri):
         raise ValueError(
             "A redirect URI must be https, or http on this machine, without a fragment, "
-            f"got {uri!r:.200}"
+            f"got {told_url(uri)}"
         )
     return uri
 

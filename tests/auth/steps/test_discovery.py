@@ -269,7 +269,8 @@ def test_issuer_is_an_https_url(world, answer, issuer):
     world.routes[f"{PRM}/mcp"] = answer(200, prm_document(authorization_servers=[issuer]))
     with pytest.raises(OAuthFlowError) as caught:
         world.challenge()
-    assert repr(issuer) in str(caught.value)
+    # As it was written, but for a password.
+    assert repr(issuer.replace("u@", "***@")) in str(caught.value)
     assert world.requested == [f"{PRM}/mcp"]
 
 

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from trio_mcp._checks import check_callable, check_flag, check_kind, check_text
 from trio_mcp.auth._dpop_proof import DPoPKey
-from trio_mcp.auth._identifiers import check_redirect_uri, is_valid_client_metadata_url
+from trio_mcp.auth._identifiers import (
+    check_redirect_uri,
+    is_valid_client_metadata_url,
+    told_url,
+)
 from trio_mcp.auth._memory import FlowConfig
 from trio_mcp.auth._models import OAuthClientMetadata
 
@@ -131,7 +135,8 @@ def checked_metadata_url(url: str | None) -> str | None:
     """
     if url is not None and not is_valid_client_metadata_url(url):
         raise ValueError(
-            f"client_metadata_url: expected https://host/path without a fragment, got {url!r:.200}"
+            "client_metadata_url: expected https://host/path without a fragment, "
+            f"got {told_url(url)}"
         )
     return url
 

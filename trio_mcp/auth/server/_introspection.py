@@ -17,7 +17,7 @@ import trio
 from trio_mcp._checks import check_number, check_text
 from trio_mcp._codec._json import JsonError, loads
 from trio_mcp._rpc._flight import Flight
-from trio_mcp.auth._identifiers import is_secure_url
+from trio_mcp.auth._identifiers import is_secure_url, told_url
 from trio_mcp.auth._jwt import InvalidJwt, check_claims
 from trio_mcp.auth._times import numeric_date
 from trio_mcp.errors import ConnectionLost, OAuthFlowError
@@ -107,7 +107,7 @@ class IntrospectionTokenVerifier:
     ) -> None:
         check_text("endpoint", endpoint)
         if not is_secure_url(endpoint):
-            raise ValueError(f"endpoint: expected an https URL, got {endpoint!r:.200}")
+            raise ValueError(f"endpoint: expected an https URL, got {told_url(endpoint)}")
         if (client_id is None) != (client_secret is None):
             raise ValueError("client_id= and client_secret= belong together")
         check_number("cache_seconds", cache_seconds, least=0)

@@ -13,7 +13,7 @@ import trio
 from trio_mcp._checks import check_text
 from trio_mcp._codec._json import JsonError, loads
 from trio_mcp._rpc._flight import Together
-from trio_mcp.auth._identifiers import is_secure_url
+from trio_mcp.auth._identifiers import is_secure_url, told_url
 from trio_mcp.auth._jwt import import_key_set
 from trio_mcp.errors import ConnectionLost, OAuthFlowError
 from trio_mcp.types._base import is_object
@@ -75,7 +75,7 @@ class RemoteKeys:
     ) -> None:
         check_text("jwks_uri", uri)
         if not is_secure_url(uri):
-            raise ValueError(f"jwks_uri: expected an https URL, got {uri!r:.200}")
+            raise ValueError(f"jwks_uri: expected an https URL, got {told_url(uri)}")
         self._uri = uri
         self._http_client = http_client
         self._clock = clock
@@ -116,8 +116,8 @@ class RemoteKeys:
         await self._fetch_once(RENEW_SECONDS)
         if self._fetched_at is None or self._fetched_at < first:
             raise VerifierUnavailable(
-                f"a token names a key that is not among those at {self._uri!r:.200}, which were "
-                "fetched before it came"
+                f"a token names a key that is not among those at {told_url(self._uri)}, which "
+                "were fetched before it came"
             )
         self._asked.pop(name, None)
 
@@ -134,7 +134,7 @@ class RemoteKeys:
         together = flights.setdefault(self, Together())
         await together.do(self._fetch, lambda: self._is_wanted(after))
         if self._fetched_at is None or self._age(self._fetched_at) > KEYS_STALE:
-            raise VerifierUnavailable(f"the keys at {self._uri!r:.200} cannot be had")
+            raise VerifierUnavailable(f"the keys at {told_url(self._uri)} cannot be had")
 
     def _is_wanted(self, after: float) -> bool:
         if self._failed_at is not None and self._age(self._failed_at) < RETRY_SECONDS:
@@ -149,7 +149,7 @@ class RemoteKeys:
             keys = await self._read()
         except (OAuthFlowError, ConnectionLost, ValueError) as exc:
             self._failed_at = self._clock()
-            logger.warning("The keys at %r cannot be had: %s", self._uri, exc)
+            logger.warning("The keys at %s cannot be had: %s", told_url(self._uri), exc)
             return
         self._keys, self._fetched_at, self._failed_at = keys, self._clock(), None
 
