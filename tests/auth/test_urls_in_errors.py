@@ -8,6 +8,7 @@ import pytest
 import trio
 
 from trio_mcp.auth import (
+    AuthSettings,
     IntrospectionTokenVerifier,
     JWTVerifier,
     OAuthClientMetadata,
@@ -18,6 +19,7 @@ from trio_mcp.auth._dpop_proof import target_uri
 from trio_mcp.auth._fetch import fetch
 from trio_mcp.auth._identifiers import check_endpoint, check_redirect_uri, origin_of
 from trio_mcp.auth.client._provider import checked_metadata_url
+from trio_mcp.auth.server._routes import validate_issuer_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +44,9 @@ METADATA = OAuthClientMetadata(redirect_uris=["https://app.example/cb"], client_
         lambda url: JWTVerifier(issuer=ISSUER, jwks_uri=url),
         lambda url: create_client_metadata_document(url, METADATA),
         checked_metadata_url,
+        lambda url: AuthSettings(issuer_url=url, resource_server_url=ISSUER),
+        lambda url: AuthSettings(issuer_url=ISSUER, resource_server_url=url),
+        validate_issuer_url,
         check_redirect_uri,
         lambda url: check_endpoint("token_endpoint", url, ISSUER),
         lambda url: trio.run(fetch, url),

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trio_mcp.auth._identifiers import ASM_SUFFIX, OPENID_SUFFIX, is_secure_url, split_url
+from trio_mcp.auth._identifiers import (
+    ASM_SUFFIX,
+    OPENID_SUFFIX,
+    is_secure_url,
+    split_url,
+    told_url,
+)
 from trio_mcp.transports.http._routes import Route
 
 from ._answers import ANY_ORIGIN, Endpoint
@@ -48,7 +54,7 @@ def validate_issuer_url(url: str) -> None:
     parts = split_url(url)
     if parts is None or not is_secure_url(url):
         raise ValueError(
-            f"The issuer URL must be https, or http on this machine, got {url!r:.200}"
+            f"The issuer URL must be https, or http on this machine, got {told_url(url)}"
         )
     if parts.query is not None or parts.fragment is not None:
         raise ValueError(f"The issuer URL must have no query and no fragment, got {url!r:.200}")

@@ -15,10 +15,9 @@ from trio_mcp._checks import (
     check_text,
     check_whole,
     check_word,
-    wrong_value,
 )
 from trio_mcp.auth._algorithms import ASYMMETRIC
-from trio_mcp.auth._identifiers import is_secure_url, split_url
+from trio_mcp.auth._identifiers import is_secure_url, split_url, told_url
 from trio_mcp.auth._scopes import OFFLINE_ACCESS
 
 if TYPE_CHECKING:
@@ -215,7 +214,7 @@ def _check_url(name: str, url: str) -> None:
     parts = split_url(url)
     if parts is None or parts.fragment is not None or not is_secure_url(url):
         expected = "an https URL (or http on this machine) without a fragment"
-        raise wrong_value(name, expected, url)
+        raise ValueError(f"{name}: expected {expected}, got {told_url(url)}")
 
 
 def _check_scopes(name: str, scopes: Sequence[str] | None, *, for_clients: bool = False) -> None:
