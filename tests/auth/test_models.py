@@ -66,11 +66,19 @@ def test_secrets_are_not_shown():
     shown = repr(
         [
             OAuthToken(access_token="SECRET", refresh_token="SECRET"),
+            OAuthToken.from_json(
+                {"access_token": "x", "id_token": "SECRET", "n": {"a": "SECRET"}}
+            ),
             OAuthClientInformationFull(client_id="me", client_secret="SECRET"),
+            OAuthClientInformationFull.from_json(
+                {"client_id": "me", "registration_access_token": "SECRET"}
+            ),
         ]
     )
     assert "SECRET" not in shown
     assert "client_id='me'" in shown
+    # That there is something is no secret.
+    assert "'id_token': '…'" in shown
 
 
 def test_redirect_uris_are_compared_as_text():

@@ -58,7 +58,8 @@ class OAuthDocument(WireModel):
 
     wire_is_snake_case: ClassVar[bool] = True
     secrets: ClassVar[frozenset[str]] = frozenset()
-    """Attributes that ``repr`` does not show."""
+    """Attributes that ``repr`` does not show. Where there are any, it shows no value of ``extra``,
+    either: an ID token is there, say."""
 
     @classmethod
     def from_json(cls, json: JsonObject | str | bytes) -> Self:
@@ -90,7 +91,11 @@ class OAuthDocument(WireModel):
         return to_json(self)
 
     def __repr__(self) -> str:
-        hidden = {name: "…" for name in self.secrets if getattr(self, name) is not None}
+        hidden: dict[str, Any] = {
+            name: "…" for name in self.secrets if getattr(self, name) is not None
+        }
+        if self.secrets and self.extra:
+            hidden["extra"] = dict.fromkeys(self.extra, "…")
         return WireModel.__repr__(self.evolve(**hidden) if hidden else self)
 
 

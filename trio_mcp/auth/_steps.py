@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Final
 from trio_mcp.errors import OAuthFlowError
 from trio_mcp.transports.http._http_errors import shown
 
-from ._challenges import oauth_params, parse_challenges
+from ._challenges import OAUTH_SCHEMES, oauth_params, parse_challenges
 from ._dpop_proof import USE_DPOP_NONCE
 from ._identifiers import is_same_origin, issuers_match, origin_of
 from ._memory import CodeGrant, StepUps
@@ -49,6 +49,7 @@ from ._steps_tokens import MAX_NONCES, can_refresh, keep_nonce, load, refresh, s
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ._challenges import Challenge
     from ._memory import Attempt, FlowConfig, Memory
     from ._step_types import Flow, HttpAnswer
 
@@ -129,13 +130,23 @@ def note_answer(memory: Memory, config: FlowConfig, attempt: Attempt, answer: Ht
         memory.step_ups.pop(_operation(attempt), None)
         return False
     if answer.status == 403:
-        return challenge_of(answer).get("error") == "insufficient_scope"
+        return "insufficient_scope" in _errors_of(answer)
     return answer.status == 401
 
 
 def challenge_of(answer: HttpAnswer) -> dict[str, str]:
     """Read what an answer's challenges of OAuth say."""
-    return oauth_params(parse_challenges([answer.headers.get("WWW-Authenticate") or ""]))
+    return oauth_params(_challenges_of(answer))
+
+
+def _errors_of(answer: HttpAnswer) -> set[str]:
+    """Give the errors of all challenges: a server that takes both kinds of tokens says two."""
+    known = (each for each in _challenges_of(answer) if each.is_scheme(*OAUTH_SCHEMES))
+    return {each.params["error"] for each in known if "error" in each.params}
+
+
+def _challenges_of(answer: HttpAnswer) -> list[Challenge]:
+    return parse_challenges([answer.headers.get("WWW-Authenticate") or ""])
 
 
 def answer_challenge(
@@ -153,7 +164,7 @@ def answer_challenge(
     if not note_answer(memory, config, attempt, answer):
         return False
     challenge = challenge_of(answer)
-    if answer.status == 401 and challenge.get("error") == USE_DPOP_NONCE and config.dpop:
+    if answer.status == 401 and USE_DPOP_NONCE in _errors_of(answer) and config.dpop:
         return _send_with_nonce(attempt, answer)
     if not memory.loaded:
         yield from load(memory, config)

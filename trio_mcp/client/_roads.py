@@ -134,7 +134,7 @@ def _url_opener(url: str, auth: Any) -> OpenLink:
     )
     is_websocket = parts.scheme in {"ws", "wss"}
     if auth is not None:
-        check_auth(auth, only_ours=is_websocket)
+        check_auth(auth, url, only_ours=is_websocket)
     return (_websocket_opener if is_websocket else _http_opener)(url, _options(auth))
 
 

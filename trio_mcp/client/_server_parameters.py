@@ -143,7 +143,7 @@ class WebSocketServerParameters:
 
 def _check_http(parameters: SseServerParameters | StreamableHttpParameters) -> None:
     _check_reached(parameters)
-    check_auth(parameters.auth)
+    check_auth(parameters.auth, parameters.url)
     check_number("sse_read_timeout", parameters.sse_read_timeout, above=0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import socket
 import sys
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -23,6 +23,7 @@ from trio_mcp.auth.client import _loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from trio_mcp.auth import OpenCallback
 
@@ -319,9 +320,54 @@ async def test_no_more_connections_are_held_than_there_may_be(
     async with LoopbackCallback(open_browser=no_browser).open([]) as waiting:
         port = urlsplit(waiting.redirect_uri).port or 0
         async with await trio.open_tcp_stream("127.0.0.1", port) as held:
-            with suppress(trio.BrokenResourceError):  # closed before it was read
-                assert (await get(waiting, "code=c"))[0] == 0
-            await held.send_eof()
+            # The oldest one that has said nothing is closed for it.
+            assert (await get(waiting, "code=c"))[0] == 400
+            assert await held.receive_some(1) == b""
+
+
+async def test_silent_connections_do_not_keep_the_browser_out() -> None:
+    async with (
+        LoopbackCallback(open_browser=no_browser).open([]) as waiting,
+        trio.open_nursery() as nursery,
+        AsyncExitStack() as stack,
+    ):
+        port = urlsplit(waiting.redirect_uri).port or 0
+        for _ in range(2 * _loopback.MAX_CONNECTIONS):
+            await stack.enter_async_context(await trio.open_tcp_stream("127.0.0.1", port))
+        asking = Asking(waiting, nursery)
+        await trio.testing.wait_all_tasks_blocked()
+        assert (await get(waiting, "code=c&state=right"))[0] == 200
+    assert asking.answers == [AuthorizationCodeResult(code="c", state="right")]
+
+
+async def test_one_connection_more_is_closed_where_all_are_being_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_loopback, "MAX_CONNECTIONS", 0)
+    async with LoopbackCallback(open_browser=no_browser).open([]) as waiting:
+        with suppress(trio.BrokenResourceError):  # closed before it was read
+            assert (await get(waiting, "code=c"))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("host", "status"), [("127.0.0.1", 400), ("127.0.0.1:80", 400), ("127.0.0.1:8", 403)]
+)
+async def test_browsers_leave_out_the_port_that_goes_without_saying(
+    host: str, status: int
+) -> None:
+    page = ("http://127.0.0.1:80/callback", "/callback", "127.0.0.1:80", 60.0, no_browser)
+    async with trio.open_nursery() as nursery:
+        # Port 80 itself is not for everybody to listen at.
+        (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        nursery.start_soon(trio.serve_listeners, _loopback._Waiting(*page).answer, [listener])
+        port = listener.socket.getsockname()[1]
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        async with stream:
+            await stream.send_all(
+                f"GET /callback?code=c HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
+            )
+            assert (await stream.receive_some(12)).endswith(str(status).encode())
+        nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize(
@@ -378,6 +424,41 @@ async def test_who_does_not_log_in_is_told(lines: list[str], message: str) -> No
     async with callback.open([]) as waiting:
         with pytest.raises(OAuthFlowError, match=message):
             await waiting.ask(URL, "s")
+
+
+@pytest.mark.parametrize("query", ["tenant=1&code=c&state=s", "code=c&state=s&tenant=1"])
+async def test_a_redirect_may_have_a_query_of_its_own(query: str) -> None:
+    written = io.StringIO()
+    callback = ConsoleCallback(
+        redirect_uri="https://app.example/back?tenant=1",
+        read_from=io.StringIO(f"https://app.example/back?{query}\n"),
+        write_to=written,
+    )
+    async with callback.open([]) as waiting:
+        assert await waiting.ask(URL, "s") == AuthorizationCodeResult(code="c", state="s")
+    assert "begins with https://app.example/back:" in written.getvalue()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ["state=\udc80&code=x", "state=s&code=\udc80", "state=s&code=%ff", "state=s&code=%ED%B2%80"],
+)
+async def test_what_is_pasted_may_be_no_text(odd: str) -> None:
+    callback, written = console(f"{REDIRECT}?{odd}", f"{REDIRECT}?code=c&state=s")
+    async with callback.open([]) as waiting:
+        assert await waiting.ask(URL, "s") == AuthorizationCodeResult(code="c", state="s")
+    assert written.getvalue().count("not the address of this login") == 1
+
+
+async def test_bytes_that_are_no_text_may_be_put_right(tmp_path: Path) -> None:
+    typed = tmp_path / "typed"
+    typed.write_bytes(b"\xff\n")
+    with typed.open(encoding="utf-8") as lines:
+        callback = ConsoleCallback(read_from=lines, write_to=(written := io.StringIO()))
+        async with callback.open([]) as waiting:
+            with pytest.raises(OAuthFlowError, match="Nobody has logged in"):
+                await waiting.ask(URL, "s")
+    assert "not the address of this login" in written.getvalue()
 
 
 async def test_a_console_that_is_silent_may_be_left() -> None:

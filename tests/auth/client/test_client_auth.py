@@ -19,11 +19,12 @@ from trio_mcp.client import (
     StreamableHttpParameters,
     WebSocketServerParameters,
 )
-from trio_mcp.errors import ConnectionLost
+from trio_mcp.errors import ConnectionLost, MCPError
 from trio_mcp.transports import (
     StdioServerParameters,
     serve_http_app,
     serve_websocket,
+    streamable_http_client,
     websocket_client,
 )
 from trio_mcp.transports.http._serve_options import ServeOptions
@@ -42,6 +43,54 @@ def make_server() -> MCPServer:
         return f"Hello, {name}"
 
     return mcp
+
+
+@pytest.mark.parametrize("auth", [BearerAuth("token-1"), OAuth()])
+@pytest.mark.parametrize("make", [Client, StreamableHttpParameters, SseServerParameters])
+def test_url_with_a_password_goes_with_no_other_signature(make: Any, auth: Any) -> None:
+    with pytest.raises(ValueError, match=r"url: https://town.example/mcp has a name or a pass"):
+        make("https://ada:SECRET@town.example/mcp", auth=auth)
+
+
+async def test_http_client_with_a_signature_of_its_own_does_not_replace_the_token() -> None:
+    town = Town()
+    town.scopes["token-1"] = ""
+
+    async def handle(request: httpx.Request) -> httpx.Response:
+        status, headers, body = await town.handle(
+            request.method, request.url.path, request.headers, await request.aread()
+        )
+        return httpx.Response(status, headers=headers, content=body)
+
+    async with (
+        httpx.AsyncClient(transport=httpx.MockTransport(handle), auth=("u", "p")) as http_client,
+        Client(
+            streamable_http_client(town.url, auth=BearerAuth("token-1"), http_client=http_client)
+        ) as client,
+    ):
+        await client.call_tool("work")
+    assert {each.headers["authorization"] for each in town.seen} == {"Bearer token-1"}
+
+
+async def test_server_that_names_itself_with_a_password_gets_the_token() -> None:
+    seen: list[str] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers["authorization"])
+        if request.url.path == "/mcp":
+            return httpx.Response(307, headers={"location": "https://u:p@town.example/there"})
+        return httpx.Response(404)
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(handle)) as http_client:
+        auth = BearerAuth("token-1")
+        with pytest.raises(MCPError):
+            async with Client(
+                streamable_http_client(
+                    "https://town.example/mcp", auth=auth, http_client=http_client
+                )
+            ):
+                raise AssertionError
+    assert set(seen) == {"Bearer token-1"}
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ import trio
 from tests.auth._resolver import Resolver
 from trio_mcp import Client
 from trio_mcp.auth import (
+    AuthorizationCallback,
     AuthorizationCodeResult,
     InMemoryTokenStorage,
     OAuth,
@@ -25,6 +26,7 @@ from trio_mcp.auth import (
     OAuthRegistrationError,
     OAuthToken,
     OAuthTokenError,
+    OpenCallback,
 )
 from trio_mcp.auth.client import _driver
 from trio_mcp.auth.client._callbacks import read_redirect
@@ -508,6 +510,77 @@ async def test_a_token_endpoint_that_is_silent_is_left_in_the_end(autojump_clock
             await call(client)
         assert scope.cancelled_caught
         assert trio.current_time() - began == 1 + _driver.TOKEN_SECONDS
+
+
+# What the application says that a person has brought
+
+
+@pytest.mark.parametrize(
+    ("returned", "error"),
+    [
+        (None, "got NoneType"),
+        (("SECRET", "state"), "got tuple"),
+        ({"code": "SECRET"}, "got dict"),
+        ("SECRET", "got str"),
+        (AuthorizationCodeResult(code=cast("Any", None)), "got a code that is|state"),
+        (AuthorizationCodeResult(code=cast("Any", b"SECRET")), "got a code that is bytes"),
+        (AuthorizationCodeResult(code="SECRET", state=cast("Any", 5)), "got a state that is int"),
+        (AuthorizationCodeResult(code="SECRET\udc80", state="s"), "got a code that is no text"),
+    ],
+)
+async def test_callback_handler_that_returns_something_else_is_told(
+    returned: Any, error: str
+) -> None:
+    async def redirect(url: str) -> None:
+        pass
+
+    async def wait() -> Any:
+        return returned
+
+    town = Town()
+    provider = OAuthClientProvider(
+        town.url,
+        OAuthClientMetadata(redirect_uris=[REDIRECT_URI]),
+        InMemoryTokenStorage(),
+        redirect,
+        wait,
+    )
+    async with connected(town, provider) as client:
+        with pytest.raises((TypeError, OAuthFlowError), match=error) as caught:
+            await call(client)
+    assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize("which", ["redirect_handler", "callback_handler"])
+async def test_handler_that_is_no_coroutine_is_told(which: str) -> None:
+    async def redirect(url: str) -> None:
+        pass
+
+    handlers: dict[str, Any] = {"redirect_handler": redirect, "callback_handler": redirect}
+    handlers[which] = print
+    town = Town()
+    metadata = OAuthClientMetadata(redirect_uris=[REDIRECT_URI])
+    provider = OAuthClientProvider(town.url, metadata, InMemoryTokenStorage(), **handlers)
+    async with connected(town, provider) as client:
+        with pytest.raises(TypeError, match=f"{which}: expected an async function"):
+            await call(client)
+
+
+async def test_callback_of_the_application_that_answers_nothing_is_told() -> None:
+    class Nothing(OpenCallback):
+        redirect_uri = REDIRECT_URI
+
+        async def ask(self, url: str, state: str) -> Any:
+            return None
+
+    class Forgetful(AuthorizationCallback):
+        @asynccontextmanager
+        async def open(self, redirect_uris: list[str]) -> AsyncGenerator[OpenCallback, None]:
+            yield Nothing()
+
+    async with connected(Town(), OAuth(callback=Forgetful())) as client:
+        with pytest.raises(TypeError, match=r"Nothing\.ask: expected an AuthorizationCodeResult"):
+            await call(client)
 
 
 # Stores

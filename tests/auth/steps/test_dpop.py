@@ -95,7 +95,16 @@ def test_newest_nonce_of_each_server_is_kept(bound, answer):
 
 
 @pytest.mark.req("R-726")
-def test_nonce_of_the_server_is_used(bound, answer):
+@pytest.mark.parametrize(
+    "challenge",
+    [
+        'Bearer, DPoP error="use_dpop_nonce"',
+        'Bearer error="invalid_token", DPoP error="use_dpop_nonce", algs="ES256"',
+        'DPoP error="use_dpop_nonce", Bearer error="invalid_token"',
+        'DPoP error="invalid_token", DPoP error="use_dpop_nonce"',
+    ],
+)
+def test_nonce_of_the_server_is_used(bound, answer, challenge):
     seen = []
 
     def serve(headers):
@@ -104,7 +113,7 @@ def test_nonce_of_the_server_is_used(bound, answer):
             return answer(401, WWW_Authenticate="DPoP")
         if claims_of(headers["DPoP"]).get("nonce") == "n":
             return answer(200)
-        return answer(401, WWW_Authenticate='Bearer, DPoP error="use_dpop_nonce"', DPoP_Nonce="n")
+        return answer(401, WWW_Authenticate=challenge, DPoP_Nonce="n")
 
     assert bound.call(serve).status == 200
     assert len(seen) == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -10,6 +11,7 @@ from urllib.parse import parse_qsl
 
 import trio
 
+from trio_mcp._checks import awaited
 from trio_mcp.auth._models import AuthorizationCodeResult
 from trio_mcp.auth._step_types import AuthorizationRefused
 from trio_mcp.errors import OAuthFlowError
@@ -22,6 +24,7 @@ AuthorizationAnswer: TypeAlias = AuthorizationCodeResult | AuthorizationRefused
 RedirectHandler: TypeAlias = Callable[[str], Awaitable[None]]
 CallbackHandler: TypeAlias = Callable[[], Awaitable[AuthorizationCodeResult]]
 
+_NO_TEXT: Final = re.compile("[\ud800-\udfff]")
 _PARAMETERS: Final = ("code", "state", "iss", "error", "error_description", "error_uri")
 
 
@@ -72,6 +75,7 @@ def read_redirect(query: str, state: str) -> AuthorizationAnswer | None:
     """
     given: dict[str, str] = {}
     try:
+        query.encode()  # what was pasted may be no text
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=50)
     except ValueError:
         return None
@@ -94,6 +98,29 @@ def read_redirect(query: str, state: str) -> AuthorizationAnswer | None:
         )
     code = given.get("code")
     return AuthorizationCodeResult(code=code, state=state, iss=iss) if code else None
+
+
+def check_answer(answer: object, who: str) -> AuthorizationAnswer:
+    """Check what a program says that a login has brought.
+
+    Args:
+      answer: What it returned.
+      who: What returned it.
+
+    Raises:
+      TypeError: if it is something else. It is not told: it may hold the code.
+
+    """
+    expected = f"{who}: expected an AuthorizationCodeResult(code=…, state=…)"
+    if not isinstance(answer, (AuthorizationCodeResult, AuthorizationRefused)):
+        raise TypeError(f"{expected}, got {type(answer).__name__}")
+    for name in _PARAMETERS:
+        value = getattr(answer, name, None)
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{expected}, got a {name} that is {type(value).__name__}")
+        if isinstance(value, str) and _NO_TEXT.search(value):
+            raise OAuthFlowError(f"{expected}, got a {name} that is no text")
+    return answer
 
 
 def check_shown(url: str) -> None:
@@ -160,5 +187,6 @@ class _Handlers(OpenCallback):
                 "callback_handler are missing (OAuth has both)"
             )
         check_shown(url)
-        await self._redirect_handler(url)
-        return await self._callback_handler()
+        await awaited("redirect_handler", self._redirect_handler(url))
+        answer = await awaited("callback_handler", self._callback_handler())
+        return check_answer(answer, "callback_handler")

@@ -86,17 +86,26 @@ class _Console(OpenCallback):
         check_shown(url)
         self._say(f"Open this page to log in:\n{url}")
         for _ in range(ATTEMPTS):
-            self._say(f"Then paste the address that begins with {self.redirect_uri}:")
-            line = await trio.to_thread.run_sync(self._read_from.readline, abandon_on_cancel=True)
+            begin = self.redirect_uri.partition("?")[0]
+            self._say(f"Then paste the address that begins with {begin}:")
+            line = await trio.to_thread.run_sync(self._read_line, abandon_on_cancel=True)
             if not line:
                 raise OAuthFlowError("Nobody has logged in: the input has ended")
             pasted = line.strip()
-            if pasted.startswith(f"{self.redirect_uri}?"):
-                answer = read_redirect(pasted.partition("?")[2].partition("#")[0], state)
+            # A query of its own stays in it, wherever the server puts that.
+            where, _, query = pasted.partition("?")
+            if where == begin:
+                answer = read_redirect(query.partition("#")[0], state)
                 if answer is not None:
                     return answer
             self._say("That is not the address of this login.")
         raise OAuthFlowError("Nobody has logged in: the pasted addresses are of another login")
+
+    def _read_line(self) -> str:
+        try:
+            return self._read_from.readline()
+        except UnicodeDecodeError:
+            return "\n"
 
     def _say(self, text: str) -> None:
         self._write_to.write(f"{text}\n")

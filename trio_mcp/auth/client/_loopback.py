@@ -45,7 +45,7 @@ HEAD_TIMEOUT: Final = 10.0
 
 MAX_HEAD_SIZE: Final = 16 * 1024
 MAX_CONNECTIONS: Final = 16
-"""At the same time; more are closed at once."""
+"""At the same time. For one more, the oldest is closed that has not said what it wants."""
 
 _HOSTS: Final = ("127.0.0.1", "localhost", "::1")
 _PAGE: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
@@ -194,6 +194,7 @@ class _Waiting(OpenCallback):
     _answer: AuthorizationAnswer | None = None
     _answered: trio.Event = attrs.Factory(trio.Event)
     _connections: int = 0
+    _silent: list[trio.CancelScope] = attrs.Factory(list[trio.CancelScope])
 
     async def ask(self, url: str, state: str) -> AuthorizationAnswer:
         """See `OpenCallback.ask`."""
@@ -226,20 +227,36 @@ class _Waiting(OpenCallback):
         """Answer one request of a browser, or of whoever else finds the port."""
         self._connections += 1
         try:
-            if self._connections <= MAX_CONNECTIONS:
-                with trio.move_on_after(HEAD_TIMEOUT):
-                    await self._answer_to(await _read_head(stream), stream)
+            if self._has_place():
+                with trio.move_on_after(HEAD_TIMEOUT) as scope:
+                    await self._answer_to(await self._read_head(stream, scope), stream)
         except (trio.BrokenResourceError, trio.ClosedResourceError, _NoRequest):
             pass
         finally:
             self._connections -= 1
             stream.socket.close()
 
+    def _has_place(self) -> bool:
+        # Any program of this machine can open connections; the browser comes last.
+        if self._connections > MAX_CONNECTIONS and self._silent:
+            self._silent.pop(0).cancel()
+            return True
+        return self._connections <= MAX_CONNECTIONS
+
+    async def _read_head(self, stream: trio.SocketStream, scope: trio.CancelScope) -> list[bytes]:
+        self._silent.append(scope)
+        try:
+            return await _read_head(stream)
+        finally:
+            if scope in self._silent:
+                self._silent.remove(scope)
+
     async def _answer_to(self, head: list[bytes], stream: trio.SocketStream) -> None:
         method, target = _request_line(head)
         host = _header(head, b"host")
         path, _, query = target.partition("?")
-        if host.lower() != self._netloc.lower():
+        # A browser leaves out the port that goes without saying.
+        if host.lower() not in {self._netloc, self._netloc.removesuffix(":80")}:
             # Some page has got its own name to lead here.
             await _send(stream, "403 Forbidden", "Wrong address", "This page is not here.")
         elif path != self._path:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -14,8 +15,9 @@ from trio_mcp.errors import ConnectionLost
 from ._http_errors import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import AbstractContextManager
+
+    from trio_mcp._rpc._time_limit import TimeLimit
 
 MAX_ATTEMPTS: Final = 8
 """How often one request is sent at most. An authorizer has limits of its own, which are lower."""
@@ -104,13 +106,13 @@ class Authorizing:
     Args:
       authorizer: What signs it.
       request: What is sent.
-      pause: Makes a block in which no time of the call passes.
+      limit: Of its time, which stands still meanwhile, and begins anew when it is sent again.
 
     """
 
     _authorizer: Authorizer
     request: SignedRequest
-    _pause: Callable[[], AbstractContextManager[Any]] = nullcontext
+    _limit: TimeLimit | None = None
     _sent: Mapping[str, str] = attrs.field(factory=dict[str, str])
 
     async def sign(self) -> Mapping[str, str]:
@@ -121,7 +123,7 @@ class Authorizing:
                 "never authorized"
             )
         self.request.attempts += 1
-        with self._pause():
+        with self._paused():
             signed = await self._authorizer.sign(self.request)
         _check_signed(self._authorizer, signed)
         self._sent = signed
@@ -129,8 +131,14 @@ class Authorizing:
 
     async def answered(self, status: int, headers: Any) -> bool:
         """Return whether it is to be sent again."""
-        with self._pause():
-            return await self._authorizer.answered(self.request, self._sent, status, headers)
+        with self._paused():
+            is_again = await self._authorizer.answered(self.request, self._sent, status, headers)
+        if is_again and self._limit is not None:
+            self._limit.start()
+        return is_again
+
+    def _paused(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._limit is None else self._limit.paused()
 
 
 def _check_signed(authorizer: Authorizer, signed: Any) -> None:
@@ -138,8 +146,7 @@ def _check_signed(authorizer: Authorizer, signed: Any) -> None:
     who = f"{type(authorizer).__name__}.sign"
     if not isinstance(signed, Mapping):
         raise TypeError(f"{who}: expected a dict of strings, got {type(signed).__name__}")
-    given: Mapping[Any, Any] = signed
-    for name, value in given.items():
+    for name, value in cast("Mapping[object, object]", signed).items():
         if not isinstance(name, str) or not isinstance(value, str):
             kind = type(value if isinstance(name, str) else name).__name__
             raise TypeError(f"{who}: expected a dict of strings, got one with {kind}")
@@ -147,17 +154,24 @@ def _check_signed(authorizer: Authorizer, signed: Any) -> None:
             raise ValueError(f"{who}: expected printable ASCII for {name!r:.80}")
 
 
-def check_auth(auth: Any, *, only_ours: bool = False) -> None:
+def check_auth(auth: Any, url: str = "", *, only_ours: bool = False) -> None:
     """Check what is to sign requests.
 
     Args:
       auth: An `Authorizer`, or what an HTTP client takes for its ``auth``.
+      url: Where they go.
       only_ours: Whether no HTTP client will see it.
 
     Raises:
       TypeError: if it cannot: a word, say.
+      ValueError: if the URL signs them, too.
 
     """
+    if isinstance(auth, Authorizer) and "@" in urlsplit(url).netloc:
+        raise ValueError(
+            f"url: {shown(url)} has a name or a password before it, and auth= signs requests, "
+            "too: give one of both"
+        )
     if isinstance(auth, (str, bytes)):
         raise TypeError(
             "auth: expected OAuth(…), BearerAuth(token), an httpx.Auth, or a name and a password, "

@@ -94,7 +94,7 @@ async def streamable_http_client(
     check_url(url)
     if headers is not None:
         check_headers(headers)
-    check_auth(auth)
+    check_auth(auth, url)
     check_flag("terminate_on_close", terminate_on_close)
     if max_sse_event_size is not None:
         check_whole("max_sse_event_size", max_sse_event_size, least=1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import logging
 import re
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import urljoin, urlsplit
 
@@ -23,8 +22,9 @@ from ._http_errors import is_http_error, lost_by, quoted, refused_with, shown
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
+    from collections.abc import Mapping
+
+    from trio_mcp._rpc._time_limit import TimeLimit
 
 MADE_FOR_ONE: Final = "trio_mcp_made_for_one"
 """Marks a client that fits its own server alone: it may verify no certificates. So requests of
@@ -80,7 +80,7 @@ class Endpoint:
         headers: Mapping[str, str | bytes],
         content: bytes | None = None,
         *,
-        pause: Callable[[], AbstractContextManager[Any]] = nullcontext,
+        limit: TimeLimit | None = None,
         may_ask: bool = True,
     ) -> Any:
         """Send a request and return the response, its body not read yet.
@@ -92,7 +92,7 @@ class Endpoint:
           method: Of HTTP.
           headers: Of this request alone.
           content: Its body.
-          pause: Makes a block in which no time of the call passes: a token is being fetched.
+          limit: Of the time of the call, which stands still while a token is fetched.
           may_ask: Whether a person may be asked for a token.
 
         Raises:
@@ -107,7 +107,7 @@ class Endpoint:
         # On leaving there is no time for a person to answer.
         may_ask = may_ask and method != "DELETE"
         request = SignedRequest(method, self.url, content, headers, http_client, may_ask)
-        authorizing = Authorizing(self._auth, request, pause)
+        authorizing = Authorizing(self._auth, request, limit)
         while True:
             response = await self._follow(method, headers, content, authorizing)
             response = await self._read_refusal(response, request)
@@ -168,8 +168,8 @@ class Endpoint:
         headers: Mapping[str, str | bytes],
         content: bytes | None,
     ) -> Any:
-        is_ours = self._auth is None or isinstance(self._auth, Authorizer)
-        options = {} if is_ours else {"auth": self._auth}
+        auth = _as_it_is if isinstance(self._auth, Authorizer) else self._auth
+        options = {} if auth is None else {"auth": auth}
         # No time limit for reading: streams are silent for as long as they like, and callers
         # have time limits of their own. In this form every client of the family takes it.
         limit = self._connect_timeout
@@ -214,6 +214,11 @@ class _Refusal:
         self.headers = response.headers
         self.request = response.request
         self.content = content
+
+
+def _as_it_is(request: Any) -> Any:
+    """Sign a request no further: a client has ways of its own, which would replace our token."""
+    return request
 
 
 def _replaced(

@@ -114,7 +114,7 @@ class SseChannel(Channel):
 
         """
         with self._reading, self._received:
-            response = await self._endpoint.send("GET", _GET, pause=limit.paused)
+            response = await self._endpoint.send("GET", _GET, limit=limit)
             what = f"GET {shown(self._endpoint.url)}"
             if response.status_code != 200 or media_type(response) != "text/event-stream":
                 raise await refused(response, what)
@@ -206,7 +206,7 @@ async def sse_client(
     check_url(url)
     if headers is not None:
         check_headers(headers)
-    check_auth(auth)
+    check_auth(auth, url)
     check_number("timeout", timeout, above=0)
     check_number("sse_read_timeout", sse_read_timeout, above=0)
     if httpx_client_factory is None:
