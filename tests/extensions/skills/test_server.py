@@ -253,15 +253,23 @@ def test_a_skill_that_is_a_link_is_refused(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links take a privilege there")
-async def test_a_file_that_became_a_link_outside_is_not_read(tmp_path):
-    write(tmp_path, {"secret.txt": "secret"})
+@pytest.mark.parametrize("single", [True, False])
+@pytest.mark.parametrize("link", ["logo.bin", "references"])
+@pytest.mark.parametrize("target", ["secret", "skills/secret", "skills/forms/secret"])
+async def test_what_became_a_link_is_not_read(tmp_path, single, link, target):
     skills = write_forms(tmp_path / "skills")
-    async with connect(serve(SkillsExtension(skills))) as client:
-        (skills / "forms" / "logo.bin").unlink()
-        (skills / "forms" / "logo.bin").symlink_to(tmp_path / "secret.txt")
-        with pytest.raises(MCPError) as caught:
-            await client.read_resource("skill://forms/logo.bin")
-        assert caught.value.code == -32602
+    extension = SkillsExtension(skills / "forms" if single else skills)
+    async with connect(serve(extension)) as client:
+        (skills / "forms" / link).rename(tmp_path / target)
+        (skills / "forms" / link).symlink_to(tmp_path / target)
+        for name in ("logo.bin", "references/FIELDS.md"):
+            if name.startswith(link):
+                with pytest.raises(MCPError) as caught:
+                    await client.read_resource(f"skill://forms/{name}")
+                assert caught.value.code == -32602
+            else:
+                assert (await client.read_resource(f"skill://forms/{name}")).contents
+        assert await listed(client) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a kind of file that not all systems have")
@@ -423,7 +431,7 @@ async def test_files_that_have_not_changed_are_not_read_again(tmp_path, monkeypa
     read: list[str] = []
     really_read = _files.read_bytes
     monkeypatch.setattr(
-        _files, "read_bytes", lambda root, path: read.append(path.name) or really_read(root, path)
+        _files, "read_bytes", lambda path: read.append(path.name) or really_read(path)
     )
     async with connect(serve(SkillsExtension(write_forms(tmp_path)))) as client:
         assert len(read) == 4

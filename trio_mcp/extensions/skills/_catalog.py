@@ -32,7 +32,6 @@ _RESERVED: Final = "io.modelcontextprotocol/"
 class ServedFile:
     """A file of a skill, or of several: a nested one's are its outer one's, too."""
 
-    root: Path
     path: Path
     parts: tuple[str, ...]
     digest: str
@@ -53,7 +52,7 @@ class ServedFile:
 
     def read(self) -> bytes:
         """Read it; as `read_bytes`."""
-        return read_bytes(self.root, self.path)
+        return read_bytes(self.path)
 
     def to_wire(self) -> Resource:
         said = self.frontmatter or {}
@@ -139,11 +138,11 @@ def _add(catalog: Catalog, root: Path, skill: Path, digests: FileDigests) -> Non
 
 
 def _served(above: Path, skill: Path, path: Path, digests: FileDigests) -> ServedFile:
-    known = digests.of(above, path)
+    known = digests.of(path)
     # Not of the skills inside of this one: they are asked for themselves.
     said = _frontmatter(path, known) if path == skill / SKILL_FILE else None
     parts = path.relative_to(above).parts
-    return ServedFile(above, path, parts, known.digest, known.size, said)
+    return ServedFile(path, parts, known.digest, known.size, said)
 
 
 def _frontmatter(path: Path, known: Known) -> JsonObject:

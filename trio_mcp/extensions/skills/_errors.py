@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trio_mcp.errors import InvalidResponse, LocalError
 from trio_mcp.types import METHOD_NOT_FOUND
@@ -72,6 +72,3 @@ class SkillsNotSupported(LocalError, RuntimeError):
     __module__ = "trio_mcp.extensions"
 
     CODE: ClassVar[int] = METHOD_NOT_FOUND
-
-    def __init__(self, message: str, data: Any = None) -> None:
-        super().__init__(message, data)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from trio_mcp.mcpserver import safe_join
+from trio_mcp.mcpserver import PathEscapeError
 
 from ._wire import MAX_SKILL_BYTES, MAX_SKILL_FILES, SKILL_FILE
 
@@ -137,16 +137,18 @@ def _check_limits(skill: Path, files: int, size: int) -> None:
         )
 
 
-def read_bytes(root: Path, path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
     """Read a file of a skill, as far as a skill may be large.
 
     Raises:
-      PathEscapeError: if a link on the way leads out of the root, by now.
+      PathEscapeError: if there is a link on the way, by now.
       InvalidSkill: if it is too large.
       OSError: if it cannot be read.
 
     """
-    with safe_join(root, *path.relative_to(root).parts).open("rb") as file:
+    if path.resolve() != path:
+        raise PathEscapeError(f"{path} has become a link")
+    with path.open("rb") as file:
         data = file.read(MAX_SKILL_BYTES + 1)
     _check_limits(path, 1, len(data))
     return data
@@ -179,7 +181,7 @@ class FileDigests:
     _known: dict[Path, Known] = attrs.field(factory=dict[Path, Known])
     _seen: dict[Path, Known] = attrs.field(factory=dict[Path, Known])
 
-    def of(self, root: Path, path: Path) -> Known:
+    def of(self, path: Path) -> Known:
         """Tell what is known of a file, after reading it if it has changed.
 
         Raises:
@@ -188,19 +190,19 @@ class FileDigests:
         """
         seen = self._seen.get(path)
         if seen is None:
-            seen = self._seen[path] = self._look(root, path)
+            seen = self._seen[path] = self._look(path)
         return seen
 
     def forget_unseen(self) -> None:
         """Forget the files that were not asked for since the last time."""
         self._known, self._seen = self._seen, {}
 
-    def _look(self, root: Path, path: Path) -> Known:
+    def _look(self, path: Path) -> Known:
         stamp = _stamp(path.stat())
         known = self._known.get(path)
         if known is not None and known.stamp == stamp:
             return known
-        data = read_bytes(root, path)
+        data = read_bytes(path)
         return Known(
             stamp=stamp if _is_settled(stamp) and _stamp(path.stat()) == stamp else None,
             digest=f"sha256:{hashlib.sha256(data).hexdigest()}",
