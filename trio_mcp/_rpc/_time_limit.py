@@ -60,19 +60,20 @@ class TimeLimit:
     def paused(self) -> Generator[None, None, None]:
         """Let no time pass: what happens here is none of the server's, such as a login.
 
-        At the end the request is sent (again), and its time runs anew. The maximum that a
-        caller has given goes on: it is for all of the call.
+        At the end it goes on where it stood; whoever sends the request again calls `start`. The
+        maximum that a caller has given goes on meanwhile: it is for all of the call.
         """
         began = trio.current_time()
+        stood_at = self._scope.deadline
         is_given = self._options.max_total_timeout is not None
         self._scope.deadline = self._latest if is_given else math.inf
         try:
             yield
         finally:
+            passed = trio.current_time() - began
             if not is_given:
-                self._latest += trio.current_time() - began
-            self._scope.deadline = self._latest
-            self.start()
+                self._latest += passed
+            self._scope.deadline = min(stood_at + passed, self._latest)
 
     def passed(self, method: str) -> RequestTimeout:
         """Say which of the limits it was that passed."""

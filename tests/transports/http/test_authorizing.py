@@ -11,6 +11,8 @@ import pytest
 import trio
 
 from trio_mcp import Client, MCPServer
+from trio_mcp._rpc._link import CallOptions
+from trio_mcp._rpc._time_limit import TimeLimit
 from trio_mcp.cli._wire_http import open_told_client
 from trio_mcp.errors import ConnectionLost, MCPError, OAuthFlowError
 from trio_mcp.transports import (
@@ -22,6 +24,7 @@ from trio_mcp.transports import (
     streamable_http_client,
     websocket_client,
 )
+from trio_mcp.transports.http._authorizing import Authorizing
 from trio_mcp.transports.http._serve_options import ServeOptions
 
 from ._scripted import OlderScripted, Scripted, Seen, scripted
@@ -200,6 +203,36 @@ async def test_no_time_of_a_call_passes_while_a_token_is_fetched() -> None:
         async with Client(transport, mode="2026-07-28", read_timeout_seconds=5) as client:
             await client.call_tool("t")
     assert deadlines == [float("inf")]
+
+
+@pytest.mark.parametrize("longest", [None, 60.0])
+async def test_time_begins_anew_only_when_a_request_is_sent_again(
+    autojump_clock: trio.testing.MockClock, longest: float | None
+) -> None:
+    class Slow(Badges):
+        async def sign(self, request: SignedRequest) -> Mapping[str, str]:
+            await trio.sleep(10)
+            return await super().sign(request)
+
+        async def answered(
+            self, request: SignedRequest, sent: Mapping[str, str], status: int, headers: Any
+        ) -> bool:
+            await trio.sleep(10)
+            return status == 401
+
+    left: list[float] = []
+    with trio.CancelScope() as scope:
+        limit = TimeLimit(CallOptions(timeout=5, max_total_timeout=longest), scope)
+        limit.arm()
+        limit.start()
+        authorizing = Authorizing(Slow(), SignedRequest("POST", "http://h/mcp"), limit)
+        await authorizing.sign()
+        for status in (401, 403, 200):
+            await trio.sleep(2)
+            await authorizing.answered(status, {})
+            left.append(scope.deadline - trio.current_time())
+    # It is sent again after the first of them.
+    assert left == pytest.approx([5, 3, 1])
 
 
 @pytest.mark.parametrize("wrong", ["token", b"token"])

@@ -225,7 +225,7 @@ class HttpLink(Link):
     async def _post(self, call: HttpCall, headers: Mapping[str, str], content: bytes) -> Any:
         await self._inbound.settle()
         call.sent = True
-        response = await self._endpoint.send("POST", headers, content, pause=call.limit.paused)
+        response = await self._endpoint.send("POST", headers, content, limit=call.limit)
         call.has_arrived = True
         if media_type(response) == "text/event-stream":
             self._leave_place(call)
