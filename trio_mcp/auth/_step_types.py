@@ -151,7 +151,15 @@ class AssertionStep:
 
 @attrs.frozen
 class LoadStep:
-    """Read the store: once, and before each refresh, since another process may have made it."""
+    """Read the store: once, and before each refresh, since another process may have made it.
+
+    Attributes:
+      renews: A refresh follows, if the store has nothing newer. So no other process should do the
+        same until what came is saved, or until a person is asked.
+
+    """
+
+    renews: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -45,6 +45,9 @@ MAX_NONCES: Final = 2
 Once is the rule; a nonce may also end between two requests.
 """
 
+MAX_REFRESHES: Final = 2
+"""Refresh tokens that are tried, if the store has another one after the first was refused."""
+
 EXPIRES_AT: Final = "expires_at"
 ISSUER: Final = "issuer"
 KEY_THUMBPRINT: Final = "jkt"
@@ -290,9 +293,9 @@ def save(memory: Memory) -> Flow[None]:
         memory.tokens_unsaved = False
 
 
-def load(memory: Memory, config: FlowConfig) -> Flow[None]:
+def load(memory: Memory, config: FlowConfig, *, renews: bool = False) -> Flow[None]:
     """Read the store."""
-    stored: Stored = yield LoadStep()
+    stored: Stored = yield LoadStep(renews)
     if not memory.loaded and stored.client_info is not None:
         client = stored.client_info
         if client.issuer is not None:
@@ -357,13 +360,26 @@ def refresh(memory: Memory, config: FlowConfig) -> Flow[bool]:
     """
     refused = memory.tokens
     yield from save(memory)
-    yield from load(memory, config)
-    tokens = memory.tokens
-    if tokens is not refused and not memory.has_expired(config.now()):
-        return True  # another process has done it
-    client = known_client(memory, config)
-    if tokens is None or tokens.refresh_token is None or client is None:
-        return False
+    yield from load(memory, config, renews=True)
+    for _ in range(MAX_REFRESHES):
+        if memory.tokens is not refused and not memory.has_expired(config.now()):
+            return True  # another process has done it
+        client = known_client(memory, config)
+        if memory.tokens is None or memory.tokens.refresh_token is None or client is None:
+            return False
+        if (yield from _try_refresh(memory, config, client, memory.tokens)):
+            return True
+        # Another process may have used the refresh token without waiting for this one.
+        refused = memory.tokens
+        yield from load(memory, config)
+        if memory.tokens is refused:
+            return False
+    return False
+
+
+def _try_refresh(
+    memory: Memory, config: FlowConfig, client: OAuthClientInformationFull, tokens: OAuthToken
+) -> Flow[bool]:
     form = {
         "grant_type": "refresh_token",
         "refresh_token": tokens.refresh_token,

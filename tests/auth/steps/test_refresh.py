@@ -90,6 +90,48 @@ def test_refresh_token_that_is_refused_begins_the_whole_flow(served, answer, sta
     assert served.stored.tokens.access_token == "access-2"
 
 
+@pytest.mark.case("C055")
+@pytest.mark.parametrize("is_fresh", [True, False])
+def test_what_the_store_has_meanwhile_is_used_after_a_refusal(served, answer, is_fresh):
+    # Another process has used the refresh token at the same time.
+    def refuse(step):
+        tokens = served.stored.tokens
+        newer = tokens.evolve(
+            access_token="newer",
+            refresh_token="refresh-of-the-other",
+            extra={**tokens.extra, "expires_at": served.now + (3600 if is_fresh else -1)},
+        )
+        served.stored = Stored(tokens=newer, client_info=served.stored.client_info)
+        return answer(400, {"error": "invalid_grant"})
+
+    served.routes[TOKEN] = [refuse, served.give_token]
+    served.now += 4000
+    assert served.serve().status == 200
+    used = ["refresh-1"] if is_fresh else ["refresh-1", "refresh-of-the-other"]
+    assert [form["refresh_token"] for form in served.forms()] == used
+    assert served.queries == []
+    assert [step.renews for step in served.steps if isinstance(step, LoadStep)] == [True, False]
+
+
+def test_not_more_than_two_refresh_tokens_are_tried(served, answer):
+    def refuse(step):
+        tokens = served.stored.tokens
+        number = len(served.forms())
+        newer = tokens.evolve(
+            access_token=f"newer-{number}",
+            refresh_token=f"newer-{number}",
+            extra={**tokens.extra, "expires_at": served.now - 1},
+        )
+        served.stored = Stored(tokens=newer, client_info=served.stored.client_info)
+        return answer(400, {"error": "invalid_grant"})
+
+    served.routes[TOKEN] = [refuse, refuse, served.give_token]
+    served.now += 4000
+    assert served.serve().status == 200
+    kinds = ["refresh_token", "refresh_token", "authorization_code"]
+    assert [form["grant_type"] for form in served.forms()] == kinds
+
+
 def test_client_that_is_not_known_any_more_is_registered_anew(served, answer):
     served.routes[TOKEN] = [answer(401, {"error": "invalid_client"}), served.give_token]
     served.now += 4000

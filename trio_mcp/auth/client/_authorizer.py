@@ -67,7 +67,8 @@ class OAuthAuthorizer(httpx.Auth, Authorizer):
         check_url(url)
         self._config = attrs.evolve(self._config, server_url=url)
         storage = part_for(self._storage, canonical_resource(url))
-        self._driver = Driver(self._config, attrs.evolve(self._parties, storage=storage))
+        parties = attrs.evolve(self._parties, storage=storage, store=self._storage)
+        self._driver = Driver(self._config, parties)
         return self._driver
 
     async def sign(self, request: SignedRequest) -> Mapping[str, str]:

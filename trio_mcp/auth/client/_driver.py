@@ -26,7 +26,7 @@ from trio_mcp._rpc._flight import Flight
 from trio_mcp._rpc._nursery import finish_begun, finish_within
 from trio_mcp.auth._addresses import AddressRefused, is_private_host
 from trio_mcp.auth._fetch import fetch
-from trio_mcp.auth._identifiers import is_same_origin, split_url
+from trio_mcp.auth._identifiers import canonical_resource, is_same_origin, split_url
 from trio_mcp.auth._memory import CodeGrant, FlowConfig, IdentityAssertionGrant, Memory
 from trio_mcp.auth._models import OAuthClientInformationFull, OAuthToken
 from trio_mcp.auth._step_types import (
@@ -41,8 +41,12 @@ from trio_mcp.auth._step_types import (
 )
 from trio_mcp.errors import ConnectionLost, OAuthFlowError
 
+from ._callbacks import check_answer
+from ._storage import TokenStore
+from ._turns import turn
+
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Hashable, Mapping
 
     from trio_mcp.auth._step_types import AssertionKind, Flow, HttpAnswer, Step
 
@@ -81,6 +85,7 @@ class Parties:
 
     Attributes:
       storage: Where tokens are kept.
+      store: The whole of it, if that is for many servers, as the user gave it.
       callback: How a person logs in.
       assertions: Where those of each kind come from.
       check_resource: Refuses what a server calls itself, by raising.
@@ -98,6 +103,7 @@ class Parties:
     check_resource: Callable[[str, str | None], Awaitable[None]] | None = None
     http_client: Any = None
     allow_private: bool | None = None
+    store: Any = None
 
 
 @final
@@ -197,9 +203,19 @@ class Driver:
         self, make_flow: Callable[[FlowConfig], Flow[T]], may_ask: bool, http_client: Any
     ) -> T:
         async with AsyncExitStack() as stack:
-            run = _Run(self, self._parties, http_client)
+            # What somebody else has got meanwhile is in the store.
+            if await stack.enter_async_context(turn(self._key())):
+                self.memory.loaded = False
+            alone = await stack.enter_async_context(AsyncExitStack())
+            run = _Run(self, self._parties, http_client, alone)
             config = await run.prepare(stack, may_ask=may_ask)
             return cast("T", await run.drive(make_flow(config)))
+
+    def _key(self) -> Hashable:
+        """Tell what only one flow at a time may work on: the tokens of a server in one store."""
+        parties = self._parties
+        store = parties.storage if parties.store is None else parties.store
+        return id(store), canonical_resource(self.config.server_url)
 
     async def write(self, write: Callable[[], Awaitable[None]]) -> bool:
         """Have a store write, for a time; returns whether it has."""
@@ -269,6 +285,7 @@ class _Run:
     _driver: Driver
     _parties: Parties
     _http_client: Any
+    _alone: AsyncExitStack
     _person: OpenCallback | None = None
 
     async def prepare(self, stack: AsyncExitStack, *, may_ask: bool) -> FlowConfig:
@@ -336,6 +353,8 @@ class _Run:
             case AssertionStep():
                 return await self._assertion(step)
             case LoadStep():
+                if step.renews:
+                    await self._be_alone()
                 return await self._load()
             case CheckResourceStep():
                 assert self._parties.check_resource is not None
@@ -369,7 +388,10 @@ class _Run:
     async def _ask(self, step: AuthorizeStep) -> Any:
         if self._person is None:
             raise NobodyToAsk("Somebody has to log in, and there is nobody to ask")
+        # A person takes their time, and others may be logged in already.
+        await self._alone.aclose()
         answer = await self._person.ask(step.url, step.state)
+        check_answer(answer, f"{type(self._person).__name__}.ask")
         self._driver.logged_in()
         return answer
 
@@ -378,6 +400,18 @@ class _Run:
         if source is None:
             raise OAuthFlowError(f"An assertion ({step.kind}) is needed, and nothing makes one")
         return await source(step)
+
+    async def _be_alone(self) -> None:
+        store = self._parties.store
+        if not isinstance(store, TokenStore):
+            return
+        await self._alone.aclose()
+        try:
+            block = store.alone(canonical_resource(self._driver.config.server_url))
+            await self._alone.enter_async_context(block)
+        except Exception:
+            # Whatever a store does, it can be done without.
+            logger.exception("Other processes could not be kept from renewing tokens")
 
     async def _load(self) -> Stored:
         storage = self._parties.storage

@@ -11,7 +11,7 @@ from trio_mcp._checks import check_text
 from trio_mcp._codec._json import JsonError, dumps, loads
 from trio_mcp.types._base import is_object
 
-from ._storage import Member, TokenStore
+from ._storage import Member, TokenStore, claimed
 
 if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
@@ -57,6 +57,10 @@ class KeyringTokenStorage(TokenStore):
         name = server_url or _ONE_SERVER
         await trio.to_thread.run_sync(self._change, name, member, document)
 
+    async def claim(self, server_url: str, member: Member) -> JsonObject | None:
+        """See `TokenStore.claim`."""
+        return await trio.to_thread.run_sync(self._claim, server_url, member)
+
     def _read(self, name: str) -> JsonObject:
         kept = self._keyring.get_password(self._service, name)
         try:
@@ -67,5 +71,18 @@ class KeyringTokenStorage(TokenStore):
 
     def _change(self, name: str, member: Member, document: JsonObject) -> None:
         with self._changing:
-            content = dumps({**self._read(name), member: document})
-            self._keyring.set_password(self._service, name, content.decode())
+            self._write(name, {**self._read(name), member: document})
+
+    def _claim(self, server_url: str, member: Member) -> JsonObject | None:
+        with self._changing:
+            servers: JsonObject = {"": self._read(_ONE_SERVER), server_url: self._read(server_url)}
+            before = dumps(servers)
+            found = claimed(servers, server_url, member)
+            if dumps(servers) != before:
+                # In this order: what fails in between is lost, and not given to two servers.
+                self._write(_ONE_SERVER, servers[""])
+                self._write(server_url, servers[server_url])
+            return found
+
+    def _write(self, name: str, kept: JsonObject) -> None:
+        self._keyring.set_password(self._service, name, dumps(kept).decode())

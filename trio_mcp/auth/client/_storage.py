@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, final, runtime_checkable
+from contextlib import asynccontextmanager
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Literal,
+    Protocol,
+    TypeAlias,
+    final,
+    runtime_checkable,
+)
 
 import attrs
 import trio
 
+from trio_mcp._rpc._nursery import finish_within
 from trio_mcp.auth._models import OAuthClientInformationFull, OAuthToken
+from trio_mcp.types._base import is_object
+
+from ._turns import turn
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from contextlib import AbstractAsyncContextManager
+
     from trio_mcp.types._base import JsonObject
 
 Member: TypeAlias = Literal["tokens", "client"]
+
+_CLAIM_SECONDS: Final = 5.0
+"""How long a store may take to move something, once it has begun."""
 
 
 @runtime_checkable
@@ -53,7 +73,11 @@ class TokenStore(ABC):
 
     A client takes it as a `TokenStorage`, and uses the part that is for its own server: tokens of
     one never get to another. What an application puts there without saying for which server, by
-    `set_client_info` of the store itself, is that of the first server whose client asks.
+    `set_client_info` of the store itself, is that of the first server whose client asks, and of no
+    other one.
+
+    `read` and `write` are all that a store has to have. One that several processes share says in
+    `claim` and `alone` how they get along.
     """
 
     def for_server(self, server_url: str) -> TokenStorage:
@@ -67,6 +91,39 @@ class TokenStore(ABC):
     @abstractmethod
     async def write(self, server_url: str, member: Member, document: JsonObject) -> None:
         """Keep ``tokens`` or ``client`` of a server; all of it or nothing."""
+
+    async def claim(self, server_url: str, member: Member) -> JsonObject | None:
+        """Give a server what is of none yet, if there is something: to one, and never to two.
+
+        This one is at once for all who use the object. One that is so for all processes is made
+        of what the store has for that.
+
+        Returns:
+          What the server has now.
+
+        """
+        async with turn((id(self), "claim")):
+            own: JsonObject | None = (await self.read(server_url)).get(member)
+            given: JsonObject | None = (await self.read("")).get(member)
+            if own or not given:
+                return own
+            with finish_within(_CLAIM_SECONDS):
+                # First from the old place: what goes wrong in between costs a login, and does not
+                # give to two servers what is for one.
+                await self.write("", member, {})
+                await self.write(server_url, member, given)
+        return given
+
+    def alone(self, server_url: str) -> AbstractAsyncContextManager[None]:
+        """Make a block in which no other process renews the tokens of a server.
+
+        A refresh token is taken once, and some servers end a login with which that is tried
+        twice. So who renews reads the store in this block, asks the server, and writes. It is
+        waited for, for a time; then one goes on as if it were not there. In one process nobody
+        needs it, so this one does nothing.
+        """
+        del server_url
+        return _nothing()
 
     # What is of no server yet.
 
@@ -85,6 +142,11 @@ class TokenStore(ABC):
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         """See `TokenStorage.set_client_info`."""
         await _OfServer(self, "").set_client_info(client_info)
+
+
+@asynccontextmanager
+async def _nothing() -> AsyncGenerator[None, None]:
+    yield
 
 
 @final
@@ -110,15 +172,10 @@ class _OfServer:
         await self._store.write(self._server_url, "client", client_info.to_json())
 
     async def _read(self, member: Member) -> JsonObject | None:
-        kept = (await self._store.read(self._server_url)).get(member)
+        kept: JsonObject | None = (await self._store.read(self._server_url)).get(member)
         if kept or not self._server_url:
             return kept
-        given: JsonObject | None = (await self._store.read("")).get(member)
-        if given:
-            # First the new place: whoever is cancelled in between has it twice, and not never.
-            await self._store.write(self._server_url, member, given)
-            await self._store.write("", member, {})
-        return given
+        return await self._store.claim(self._server_url, member)
 
 
 def part_for(storage: Any, server_url: str) -> TokenStorage:
@@ -142,6 +199,20 @@ def part_for(storage: Any, server_url: str) -> TokenStorage:
     return storage
 
 
+def claimed(servers: JsonObject, server_url: str, member: Member) -> JsonObject | None:
+    """Move what is of no server yet to one, in all that is kept, unless it has something."""
+    own, free = (_as_object(servers.get(each)) for each in (server_url, ""))
+    if not own.get(member) and free.get(member):
+        own[member] = free.pop(member)
+        servers[server_url], servers[""] = own, free
+    found = own.get(member)
+    return found if is_object(found) and found else None
+
+
+def _as_object(value: Any) -> JsonObject:
+    return value if is_object(value) else {}
+
+
 @final
 class InMemoryTokenStorage(TokenStore):
     """Keeps tokens for as long as this process runs. Several clients may share it."""
@@ -158,3 +229,8 @@ class InMemoryTokenStorage(TokenStore):
         """See `TokenStore.write`."""
         await trio.lowlevel.checkpoint()
         self._kept.setdefault(server_url, {})[member] = document
+
+    async def claim(self, server_url: str, member: Member) -> JsonObject | None:
+        """See `TokenStore.claim`."""
+        await trio.lowlevel.checkpoint()
+        return claimed(self._kept, server_url, member)
