@@ -65,9 +65,14 @@ class Outgoing:
 
     # Those who send
 
+    @property
+    def takes_more(self) -> bool:
+        """Whether what is put into it is sent, as long as its client is there."""
+        return not self.ended and not self.gone
+
     def put(self, data: bytes, event_id: str | None = None) -> None:
         """Send a message, as one event."""
-        if not self.ended and not self.gone:
+        if self.takes_more:
             self.become_stream()
             self._append(dump_event(data, id=event_id))
 
@@ -79,7 +84,7 @@ class Outgoing:
 
     def put_raw(self, event: bytes) -> None:
         """Send an event that is no message."""
-        if not self.ended and not self.gone:
+        if self.takes_more:
             self.become_stream()
             self._append(event)
 
@@ -92,7 +97,7 @@ class Outgoing:
         """Send an answer: as JSON, if all that is sent are answers."""
         if self.is_stream:
             self.put(data, event_id)
-        elif not self.ended and not self.gone:
+        elif self.takes_more:
             self._answers.append((data, event_id))
 
     @property
@@ -102,7 +107,7 @@ class Outgoing:
 
     async def wait_room(self) -> None:
         """Wait while too much waits for the client. Not a checkpoint."""
-        while self._is_full and not self.gone and not self.ended:
+        while self._is_full and self.takes_more:
             await self._room.park()
 
     @property
@@ -111,7 +116,7 @@ class Outgoing:
 
     def become_stream(self) -> None:
         """Be a stream from now on, with what was answered so far."""
-        if self.is_stream or self.ended or self.gone:
+        if self.is_stream or not self.takes_more:
             return
         self.is_stream = True
         for data, event_id in self._answers:

@@ -66,7 +66,7 @@ class SessionStream:
     @property
     def can_ask(self) -> bool:
         """Whether something sent now may reach the client."""
-        carried = self._outgoing is not None and not self._outgoing.gone
+        carried = self._outgoing is not None and self._outgoing.takes_more
         return not self._ended and (carried or self.keeps_backlog or self._may_come_back)
 
     @property
@@ -193,7 +193,8 @@ class SessionStream:
 
     def _put(self, data: bytes, event_id: str | None, *, is_answer: bool) -> None:
         outgoing = self._outgoing
-        if outgoing is None or outgoing.gone:
+        if outgoing is None or not outgoing.takes_more:
+            # One that has ended still has what was not written, for the next answer to take over.
             self._put_aside(data, event_id)
             return
         if is_answer:
@@ -255,7 +256,7 @@ class SessionStream:
 
     def is_replayed_to(self, outgoing: Outgoing) -> bool:
         """Tell whether an HTTP answer still is the one that sends what was missed."""
-        return self._replaying is outgoing and not outgoing.gone
+        return self._replaying is outgoing and outgoing.takes_more
 
     def resume(self, outgoing: Outgoing) -> None:
         """Have an HTTP answer carry it on, now that its client has what it has missed.
