@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from trio_mcp.auth import (
@@ -79,6 +81,17 @@ def test_secrets_are_not_shown():
     assert "client_id='me'" in shown
     # That there is something is no secret.
     assert "'id_token': '…'" in shown
+
+
+def test_kind_of_application_is_found_out_when_it_is_written():
+    unsaid = OAuthClientMetadata(redirect_uris=["http://127.0.0.1/"])
+    assert (unsaid.application_type, unsaid.to_json()["application_type"]) == ("native", "native")
+    assert type(unsaid.to_json()["application_type"]) is str
+    web = copy.deepcopy(unsaid).evolve(redirect_uris=["https://app.example/cb"])
+    assert web.to_json()["application_type"] == "web"
+    said = OAuthClientMetadata(redirect_uris=web.redirect_uris, application_type="native")
+    assert said.to_json()["application_type"] == "native"
+    assert OAuthClientMetadata.from_json(said.to_json()).to_json() == said.to_json()
 
 
 def test_redirect_uris_are_compared_as_text():

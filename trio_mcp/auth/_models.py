@@ -12,6 +12,8 @@ from trio_mcp._codec._json import JsonError, loads
 from trio_mcp._codec._public import from_json, to_json
 from trio_mcp.types._base import WireModel, is_object, wire_field, wire_model
 
+from ._identifiers import is_loopback_url, is_secure_url
+
 if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
 
@@ -162,6 +164,15 @@ class OAuthClientMetadataBase(OAuthDocument):
     software_version: str | None = None
 
 
+class _NotSaid(str):
+    """The default of a type of application, which looks like what it is as a rule."""
+
+    __slots__ = ()
+
+
+_NOT_SAID: Final[Any] = _NotSaid("native")
+
+
 @wire_model
 class OAuthClientMetadata(OAuthClientMetadataBase):
     """What a client sends to register (RFC 7591, section 3.1).
@@ -171,13 +182,27 @@ class OAuthClientMetadata(OAuthClientMetadataBase):
       token_endpoint_auth_method: How the client proves who it is; None for what the server likes.
       grant_types: What it will ask the token endpoint for.
       application_type: ``"native"`` for programs on a person's machine, ``"web"`` for servers.
+        Where it is not given, a client whose redirect URIs are all https, and lead to no
+        person's machine, is registered as ``"web"``.
 
     """
 
     redirect_uris: list[str] | None = None
     token_endpoint_auth_method: TokenEndpointAuthMethod | None = None
     grant_types: list[str] = wire_field(factory=lambda: list(DEFAULT_GRANT_TYPES), always=True)
-    application_type: Literal["web", "native"] = wire_field(default="native", always=True)
+    application_type: Literal["web", "native"] = wire_field(default=_NOT_SAID, always=True)
+
+    def to_json(self) -> JsonObject:
+        """Write it as objects that ``json.dumps`` takes."""
+        kind: str = self.application_type
+        if isinstance(kind, _NotSaid):
+            is_web = bool(self.redirect_uris) and all(map(_is_elsewhere, self.redirect_uris or ()))
+            kind = "web" if is_web else "native"
+        return {**OAuthDocument.to_json(self), "application_type": kind}
+
+
+def _is_elsewhere(uri: str) -> bool:
+    return is_secure_url(uri) and not is_loopback_url(uri)
 
 
 @wire_model

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 OFFLINE_ACCESS: Final = "offline_access"
 
+MAX_SCOPE_SIZE: Final = 4096
+"""Characters of what is asked for. It goes into a URL, and no server takes one of any length."""
+
 
 def split_scopes(scope: str | None) -> list[str]:
     """Give the scopes of a parameter, each once, in their order."""

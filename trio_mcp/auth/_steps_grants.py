@@ -26,7 +26,7 @@ from ._memory import (
 )
 from ._models import JWT_BEARER_GRANT_TYPE, TOKEN_EXCHANGE_GRANT_TYPE, AuthorizationCodeResult
 from ._pkce import PKCEParameters
-from ._scopes import OFFLINE_ACCESS, split_scopes, with_offline_access
+from ._scopes import MAX_SCOPE_SIZE, OFFLINE_ACCESS, split_scopes, with_offline_access
 from ._step_types import AssertionStep, AuthorizationRefused, AuthorizeStep
 from ._steps_answers import told, words_of
 from ._steps_registration import client_for
@@ -58,6 +58,11 @@ def get_token(memory: Memory, config: FlowConfig, scope: str | None) -> Flow[Non
 
     """
     _check_dpop(memory, config)
+    if scope is not None and len(scope) > MAX_SCOPE_SIZE:
+        raise OAuthFlowError(
+            f"The scopes that the server {shown(config.server_url)!r:.200} wants have "
+            f"{len(scope)} characters, and {MAX_SCOPE_SIZE} at most are asked for"
+        )
     token_endpoint(memory)  # is refused before anybody is asked for anything
     match config.grant:
         case CodeGrant():

@@ -10,7 +10,7 @@ from trio_mcp.transports.http._http_errors import shown
 
 from ._identifiers import check_endpoint, is_loopback_url, is_same_origin, issuers_match
 from ._models import OAuthClientInformationFull
-from ._scopes import missing_scopes, split_scopes, union_scopes
+from ._scopes import MAX_SCOPE_SIZE, missing_scopes, split_scopes, union_scopes
 from ._step_types import HttpStep, SaveClientStep
 from ._steps_answers import answered, oauth_error, read_object, told
 from ._steps_client_auth import KNOWN_METHODS, has_expired_secret, why_unusable
@@ -171,7 +171,10 @@ def _registration(memory: Memory, config: FlowConfig, scope: str | None) -> dict
     # What may be asked for later belongs to the registration, too: servers refuse other scopes.
     published = " ".join((memory.prm and memory.prm.scopes_supported) or ())
     wanted = union_scopes(scope, config.client_metadata.scope)
-    if (scopes := union_scopes(wanted, published)) is not None:
+    scopes = union_scopes(wanted, published)
+    if len(scopes or "") > MAX_SCOPE_SIZE:
+        scopes = wanted
+    if scopes is not None:
         document["scope"] = scopes
     if "token_endpoint_auth_method" not in document:
         method = _method_to_register(memory.asm, signs_assertions=config.signs_assertions)

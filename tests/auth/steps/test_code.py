@@ -392,3 +392,26 @@ def test_flow_that_is_left_at_any_step_can_be_made_again(world):
         assert world.memory.tokens is not None
         count += 1
     assert count == 8
+
+
+@pytest.mark.parametrize(
+    ("header", "prm"),
+    [
+        (f'Bearer scope="{" ".join(f"scope-{i}" for i in range(9000))}"', {}),
+        ("Bearer", {"scopes_supported": [f"scope-{i}" for i in range(9000)]}),
+        (f"Bearer scope={'s' * 4097}", {}),
+    ],
+)
+def test_scopes_of_any_length_are_not_asked_for(world, header, prm):
+    world.publish(prm=prm)
+    with pytest.raises(
+        OAuthFlowError, match=r"have \d+ characters, and 4096 at most are asked for"
+    ):
+        world.challenge(header=header)
+    assert not world.queries
+    assert not world.registrations
+
+
+def test_longest_scope_is_asked_for(world):
+    assert world.challenge(header=f"Bearer scope={'s' * 4096}")
+    assert world.queries[0]["scope"] == "s" * 4096

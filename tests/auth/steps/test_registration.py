@@ -92,6 +92,31 @@ def test_what_is_registered(world):
     ]
 
 
+@pytest.mark.req("R-488", "R-489")
+@pytest.mark.parametrize(
+    ("uris", "given", "kind"),
+    [
+        (["https://app.example/cb"], {}, "web"),
+        (["https://app.example/cb", "https://two.example/cb"], {}, "web"),
+        (["https://app.example/cb"], {"application_type": "native"}, "native"),
+        (["https://app.example/cb", "http://localhost:1/cb"], {}, "native"),
+        (["https://localhost/cb"], {}, "native"),
+        (["http://127.0.0.1:1/cb"], {}, "native"),
+        (["http://127.0.0.1:1/cb"], {"application_type": "web"}, "web"),
+    ],
+)
+def test_kind_of_application_is_that_of_its_redirects_unless_it_is_said(world, uris, given, kind):
+    world.metadata = {"redirect_uris": uris, **given}
+    assert world.challenge()
+    assert [each["application_type"] for each in world.registrations] == [kind]
+
+
+def test_published_scopes_of_any_length_are_not_registered(world):
+    world.publish(prm={"scopes_supported": [f"scope-{i}" for i in range(5000)]})
+    assert world.challenge(header='Bearer scope="x"')
+    assert world.registrations[0]["scope"] == "x"
+
+
 def test_scopes_that_may_be_asked_for_later_are_registered(world):
     world.publish(prm={"scopes_supported": ["a", "b"]})
     world.metadata["scope"] = "c"
