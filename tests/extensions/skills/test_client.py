@@ -174,12 +174,31 @@ async def test_another_front_matter_is_refused_by_field(tmp_path, changes, diffe
             await skills.read_file(skill)
 
 
-async def test_numbers_are_compared_by_their_value(tmp_path):
-    write(tmp_path, {"forms/SKILL.md": "---\nname: forms\ndescription: d\nn: 1.0\n---\n"})
-    tampering = Tampering("skills/get", other_frontmatter(n=1))
+@pytest.mark.parametrize(
+    ("written", "listed", "is_same"),
+    [
+        ("1.0", 1, True),
+        ("1e3", 1000, True),
+        # As a peer has it whose numbers are doubles.
+        ("12345678901234567890", 12345678901234567000, True),
+        ("1234567890123456", 1234567890123457, False),
+        ("9" * 400, 10**400, False),
+        ("1", True, False),
+        ("1", "1", False),
+        ("0", None, False),
+    ],
+)
+async def test_numbers_are_compared_by_their_value(tmp_path, written, listed, is_same):
+    write(tmp_path, {"forms/SKILL.md": f"---\nname: forms\ndescription: d\nn: {written}\n---\n"})
+    tampering = Tampering("skills/get", other_frontmatter(n=listed))
     async with connect(serve(SkillsExtension(tmp_path), middleware=[tampering])) as client:
         skills = SkillsClient(client, server="office")
-        assert (await skills.read_file(await skills.get_skill(FORMS))).uri == FORMS
+        skill = await skills.get_skill(FORMS)
+        if is_same:
+            assert (await skills.read_file(skill)).uri == FORMS
+        else:
+            with pytest.raises(SkillFrontmatterMismatch, match=r"entry: n$"):
+                await skills.read_file(skill)
 
 
 @pytest.mark.req("R-718")

@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import logging
+import math
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -349,9 +350,19 @@ def _is_same(one: JsonValue, other: JsonValue) -> bool:
     """Compare JSON: true is not 1, and 1 is 1.0."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return one == other or _as_double(one) == _as_double(other)
     if is_object(one) and is_object(other):
         return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
     if is_array(one) and is_array(other):
         return len(one) == len(other) and all(map(_is_same, one, other))
     same: bool = one == other
     return same
+
+
+def _as_double(number: float) -> float:
+    """Give what many peers have for a number, who know no others (RFC 8259, section 6)."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.nan
