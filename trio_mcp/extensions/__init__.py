@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from trio_mcp.extensions.tasks._client import TasksClientExtension as TasksClientExtension
     from trio_mcp.extensions.tasks._handle import Task as Task
     from trio_mcp.extensions.tasks._handle import TaskCancelled as TaskCancelled
+    from trio_mcp.extensions.tasks._redis_store import RedisTaskStore as RedisTaskStore
     from trio_mcp.extensions.tasks._server import TasksExtension as TasksExtension
     from trio_mcp.extensions.tasks._server import TaskSupport as TaskSupport
     from trio_mcp.extensions.tasks._store import InMemoryTaskStore as InMemoryTaskStore
@@ -65,6 +66,7 @@ __all__ = [
     "InMemoryTaskStore",
     "InvalidSkill",
     "InvalidSkillEntry",
+    "RedisTaskStore",
     "ResourceCsp",
     "ResourcePermissions",
     "ResourceUI",
@@ -112,6 +114,7 @@ if not TYPE_CHECKING:
             "InMemoryTaskStore": ".tasks._store",
             "InvalidSkill": ".skills._files",
             "InvalidSkillEntry": ".skills._errors",
+            "RedisTaskStore": ".tasks._redis_store",
             "ResourceCsp": ".apps._wire",
             "ResourcePermissions": ".apps._wire",
             "ResourceUI": ".apps._wire",

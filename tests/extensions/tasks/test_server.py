@@ -446,6 +446,45 @@ async def test_nothing_is_declared_by_a_server_that_was_not_given_the_extension(
         assert (await error_of(ask_raw(client, "tasks/get", taskId="x"))).code == -32601
 
 
+class Flaky(InMemoryTaskStore):
+    """Does not take how tasks end, at first."""
+
+    refusals = 5
+
+    async def replace(self, task):
+        if task.is_over and self.refusals:
+            self.refusals -= 1
+            raise ConnectionError("the store is away")
+        return await super().replace(task)
+
+
+@in_memory
+async def test_a_result_waits_for_a_store_that_is_away(road, caplog):
+    store = Flaky()
+    async with connect(studio(store=store).mcp, road) as client:
+        task = await start(client, "paint", {"seconds": 1})
+        await trio.sleep(2)
+        assert (await task.get()).status == "working"
+        done = await until(task.get, "completed")
+        assert done.result["content"][0]["text"] == "painted for 1 s"
+    assert store.refusals == 0
+    [told] = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert "could not be stored; it is tried again" in told.getMessage()
+    assert task.task_id not in caplog.text
+
+
+@in_memory
+async def test_a_client_that_cancels_hears_that_the_store_is_away(road):
+    store = Flaky()
+    async with connect(studio(store=store).mcp, road) as client:
+        task = await start(client, "paint", {"seconds": 60})
+        assert (await error_of(task.cancel())).code == -32603
+        store.refusals = 0
+        assert (await task.get()).status == "working"
+        await task.cancel()
+        assert (await task.get()).status == "cancelled"
+
+
 # The store
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
     from contextlib import AbstractAsyncContextManager
 
+    from trio_mcp.types import TaskStatus
+
     from ._store import TaskStore
     from ._work import Work
 
@@ -26,6 +28,11 @@ logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 
 STORE_SECONDS: Final = 1.0
 """Seconds that a store has to write down how a task ended which was cancelled."""
+
+FIRST_DELAY: Final = 0.1
+LONGEST_DELAY: Final = 5.0
+"""Seconds before a result is offered again to a store that did not take it: twice as many each
+time, up to the longest."""
 
 _ID_BYTES: Final = 24
 
@@ -141,20 +148,35 @@ class TaskRun:
         except Exception:
             logger.exception("A question of the task %.6s… could not be withdrawn", task_id)
 
-    async def end(self, task_id: str, status: Any, **changes: Any) -> None:
+    async def end(  # noqa: ASYNC128 - another status than that of Trio
+        self, task_id: str, status: TaskStatus, **changes: Any
+    ) -> None:
         """Write down how a task ended, unless that has been decided otherwise."""
-        try:
-            task = await self.change(task_id, lambda task, now: task.ended(now, status, **changes))
-        except Exception:
-            logger.exception("The end of the task %.6s… could not be stored", task_id)
-        else:
-            status = "gone" if task is None else task.status
-            logger.info("The task %.6s… is over: %s", task_id, status)
+        task = await self.change(task_id, lambda task, now: task.ended(now, status, **changes))
+        found = "gone" if task is None else task.status
+        logger.info("The task %.6s… is over: %s", task_id, found)
+
+    async def end_at_last(  # noqa: ASYNC128 - another status than that of Trio
+        self, task_id: str, status: TaskStatus, **changes: Any
+    ) -> None:
+        """The same for work that is done: again and again, while the store cannot take it."""
+        delay = FIRST_DELAY
+        while True:
+            try:
+                await self.end(task_id, status, **changes)
+            except Exception as exc:
+                level = logging.ERROR if delay == FIRST_DELAY else logging.DEBUG
+                message = "The end of the task %.6s… could not be stored; it is tried again"
+                logger.log(level, message, task_id, exc_info=exc)
+            else:
+                return
+            await trio.sleep(delay)
+            delay = min(2 * delay, LONGEST_DELAY)
 
     # What happens to tasks, here or elsewhere
 
-    def told(self, task_id: str) -> None:
-        """Hear that a task was changed; from any thread."""
+    def told(self, task_id: str | None) -> None:
+        """Hear that a task was changed, or any of them; from any thread."""
         try:
             here = trio.lowlevel.current_trio_token()
         except RuntimeError:
@@ -165,7 +187,11 @@ class TaskRun:
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(self._wake, task_id)
 
-    def _wake(self, task_id: str) -> None:
+    def _wake(self, task_id: str | None) -> None:
+        if task_id is None:
+            for each in {*self._works, *self._watchers}:
+                self._wake(each)
+            return
         work = self._works.get(task_id)
         if work is not None:
             work.wake()

@@ -69,11 +69,12 @@ class TaskStore(Protocol):
         """Forget a task, if there is one."""
         ...
 
-    def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
+    def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
         """Have a function called with the id of each task that was made, replaced or deleted.
 
-        The listeners of this package do not raise, return at once and may be called from any
-        thread. One call may stand for several changes.
+        None stands for all of them, where a store may have missed changes. The listeners of this
+        package do not raise, return at once and may be called from any thread. One call may stand
+        for several changes.
 
         Returns:
           What takes it back; it may be called more than once.
@@ -105,7 +106,7 @@ class InMemoryTaskStore:
         self._max_tasks = max_tasks
         self._max_tasks_per_owner = max_tasks_per_owner
         self._tasks: dict[str, StoredTask] = {}
-        self._listeners: dict[object, Callable[[str], None]] = {}
+        self._listeners = Listeners()
         self._lock = threading.Lock()
 
     async def create(self, task: StoredTask) -> None:
@@ -122,7 +123,7 @@ class InMemoryTaskStore:
                 if self._is_full(task):
                     raise TooManyTasks("Too many tasks are kept; try again later")
             self._tasks[task.task_id] = task
-        self._tell(task.task_id)
+        self._listeners.tell(task.task_id)
 
     def _is_full(self, task: StoredTask) -> bool:
         if len(self._tasks) >= self._max_tasks:
@@ -146,7 +147,7 @@ class InMemoryTaskStore:
             if kept is None or kept.version != task.version - 1:
                 return False
             self._tasks[task.task_id] = task
-        self._tell(task.task_id)
+        self._listeners.tell(task.task_id)
         return True
 
     async def delete(self, task_id: str) -> None:
@@ -155,25 +156,34 @@ class InMemoryTaskStore:
         with self._lock:
             known = self._tasks.pop(task_id, None) is not None
         if known:
-            self._tell(task_id)
+            self._listeners.tell(task_id)
 
-    def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
+    def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
+        """See `TaskStore.subscribe`."""
+        return self._listeners.add(listener)
+
+
+class Listeners:
+    """Who wants to hear of changes of tasks; of any thread."""
+
+    def __init__(self) -> None:
+        # A function may be there more than once, so each subscription is an object of its own.
+        self._listeners: dict[object, Callable[[str | None], None]] = {}
+
+    def add(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
         """See `TaskStore.subscribe`."""
         check_callable("listener", listener)
         subscription = object()
-        with self._lock:
-            self._listeners[subscription] = listener
+        self._listeners[subscription] = listener
 
         def unsubscribe() -> None:
-            with self._lock:
-                self._listeners.pop(subscription, None)
+            self._listeners.pop(subscription, None)
 
         return unsubscribe
 
-    def _tell(self, task_id: str) -> None:
-        with self._lock:
-            listeners = [*self._listeners.values()]
-        for listener in listeners:
+    def tell(self, task_id: str | None) -> None:
+        """Call them all; one that raises is logged, and the next one called."""
+        for listener in list(self._listeners.values()):
             try:
                 listener(task_id)
             except Exception:

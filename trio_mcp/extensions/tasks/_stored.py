@@ -93,6 +93,18 @@ class StoredTask:
         status = "input_required" if questions else "working"
         return self.changed(now, status=status, input_requests=questions, **changes)
 
+    # As it is stored
+
+    def to_json(self) -> JsonObject:
+        """Write it as a JSON object, for a store."""
+        return attrs.asdict(self)
+
+    @classmethod
+    def from_json(cls, written: JsonObject) -> StoredTask:
+        """Read what `to_json` wrote. Members that this version does not know are left out."""
+        known = {each.name for each in attrs.fields(cls)}
+        return cls(**{name: each for name, each in written.items() if name in known})
+
     # As the client sees it
 
     def to_created(self) -> CreateTaskResult:

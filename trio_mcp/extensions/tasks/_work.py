@@ -195,7 +195,9 @@ class Work:
         exc = outcome.error
         if isinstance(exc, MCPError) and not isinstance(exc, LocalError):
             error = to_json(exc.error)
-            await self._run.end(task_id, "failed", error=error, status_message=error["message"])
+            await self._run.end_at_last(
+                task_id, "failed", error=error, status_message=error["message"]
+            )
             return
         try:
             result = self._ctx.write_answer(_result_of(outcome))
@@ -203,11 +205,11 @@ class Work:
             logger.exception("The task %.6s… failed", task_id, exc_info=defect)
             await self._fail(task_id, INTERNAL_ERROR, _INTERNAL)
         else:
-            await self._run.end(task_id, "completed", result=result)
+            await self._run.end_at_last(task_id, "completed", result=result)
 
     async def _fail(self, task_id: str, code: int, message: str) -> None:
         error = {"code": code, "message": message}
-        await self._run.end(task_id, "failed", error=error, status_message=message)
+        await self._run.end_at_last(task_id, "failed", error=error, status_message=message)
 
     # Questions
 

@@ -1,0 +1,244 @@
+"""Tasks in Redis, for several processes that serve the same clients."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from trio_mcp._checks import check_kind, check_whole
+from trio_mcp._codec import dumps, loads
+from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp.transports._redis import (
+    DEFAULT_PREFIX,
+    RedisAddress,
+    check_prefix,
+    require_coredis,
+)
+from trio_mcp.transports._redis_link import RedisLink
+
+from ._store import Listeners, TooManyTasks
+from ._stored import StoredTask
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncGenerator, Callable
+
+    from trio_mcp.transports._redis import RedisConnection
+
+# What has expired counts for nobody; without an owner there is nobody to count for.
+_CREATE: Final = b"""
+if #KEYS == 2 then
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+  if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[6]) then return 0 end
+  redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[3]), KEYS[1])
+  redis.call('PEXPIRE', KEYS[2], ARGV[3])
+end
+redis.call('HSET', KEYS[1], 'version', ARGV[1], 'task', ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('PUBLISH', ARGV[4], ARGV[5])
+return 1
+"""
+
+_REPLACE: Final = b"""
+if redis.call('HGET', KEYS[1], 'version') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'version', ARGV[2], 'task', ARGV[3])
+redis.call('PUBLISH', ARGV[4], ARGV[5])
+return 1
+"""
+
+_DELETE: Final = b"""
+redis.call('DEL', KEYS[1])
+redis.call('PUBLISH', ARGV[1], ARGV[2])
+return 1
+"""
+
+
+class RedisTaskStore:
+    """A `TaskStore` in Redis, which several processes share.
+
+    ::
+
+        tasks = TasksExtension({"render": "optional"}, store=RedisTaskStore("redis://localhost/0"))
+
+    A client may ask any of the processes for its task, answer it and cancel it there. The work
+    stays in the process in which it began: when that stops, the task fails, and when it dies, the
+    task stays as it is until its time is over. Each task has a key of its own, which expires
+    then. Give Redis a ``maxmemory`` to bound all together.
+
+    The server connects when it starts, and cannot start without. While Redis is away later,
+    requests about tasks fail, calls that would become tasks too, and results wait.
+
+    Needs the extra ``redis``, and Redis 6 or newer, with scripts allowed.
+
+    Args:
+      url: ``redis://user:password@host:port/db``, ``rediss://`` for TLS, or
+        ``unix:///path?db=0``. It is not repeated in any message.
+      prefix: Of the keys and of the channel.
+      max_tasks_per_owner: How many tasks one principal may have, those included that are over
+        and not yet expired.
+      ssl_context: What is trusted with ``rediss://``, if it is not what the system trusts.
+
+    Raises:
+      ModuleNotFoundError: if coredis is not installed.
+      TypeError, ValueError: if an argument is something else.
+
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        prefix: str = DEFAULT_PREFIX,
+        max_tasks_per_owner: int = 100,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        require_coredis("RedisTaskStore")
+        check_prefix(prefix)
+        check_whole("max_tasks_per_owner", max_tasks_per_owner, least=1)
+        self._address = RedisAddress.parse(url, ssl_context)
+        self._prefix = prefix
+        self._channel = f"{prefix}:tasks"
+        self._max_tasks_per_owner = max_tasks_per_owner
+        self._listeners = Listeners()
+        # Of each run of Trio, since a connection belongs to one.
+        self._links: dict[trio.lowlevel.TrioToken, list[RedisLink]] = {}
+
+    def __repr__(self) -> str:
+        return f"<RedisTaskStore {self._address}, prefix {self._prefix!r}>"
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[None, None]:
+        """Be connected as long as the block lasts. Servers do this by themselves.
+
+        It may be entered several times, also in several threads.
+
+        Raises:
+          ConnectionError: if Redis cannot be reached, or does not let this in.
+
+        """
+        run = trio.lowlevel.current_trio_token()
+        link = RedisLink(self._address, _Conversation(self._channel, self._listeners))
+        async with open_background_nursery() as nursery:
+            await nursery.start(link.run, name="Redis task store")
+            links = self._links.setdefault(run, [])
+            links.append(link)
+            try:
+                yield
+            finally:
+                links.remove(link)
+                if not links:
+                    del self._links[run]
+
+    def _link(self) -> RedisLink:
+        links = self._links.get(trio.lowlevel.current_trio_token())
+        if not links:
+            raise RuntimeError("This task store is not open: `async with store.open():`")
+        return links[0]
+
+    async def create(self, task: StoredTask) -> None:
+        """See `TaskStore.create`.
+
+        Raises:
+          TooManyTasks: if its owner has too many.
+          ConnectionError: if Redis is away, or refuses it.
+
+        """
+        check_kind("task", task, StoredTask)
+        keys = [self._name(task.task_id)]
+        if task.owner is not None:
+            keys.append(f"{self._prefix}:tasks-of:{_digest(task.owner)}")
+        is_kept = await self._link().ask(
+            b"EVAL",
+            _CREATE,
+            len(keys),
+            *keys,
+            task.version,
+            dumps(task.to_json()),
+            max(1, round(task.ttl * 1000)),
+            self._channel,
+            task.task_id,
+            self._max_tasks_per_owner,
+        )
+        if not is_kept:
+            raise TooManyTasks("Too many tasks are kept; try again later")
+
+    async def get(self, task_id: str) -> StoredTask | None:
+        """See `TaskStore.get`.
+
+        Raises:
+          ConnectionError: if Redis is away.
+
+        """
+        written: bytes | None = await self._link().ask(b"HGET", self._name(task_id), b"task")
+        return None if written is None else StoredTask.from_json(loads(written))
+
+    async def replace(self, task: StoredTask) -> bool:
+        """See `TaskStore.replace`.
+
+        Raises:
+          ConnectionError: if Redis is away, or refuses it. It may have been replaced.
+
+        """
+        check_kind("task", task, StoredTask)
+        is_next: int = await self._link().ask(
+            b"EVAL",
+            _REPLACE,
+            1,
+            self._name(task.task_id),
+            task.version - 1,
+            task.version,
+            dumps(task.to_json()),
+            self._channel,
+            task.task_id,
+        )
+        return bool(is_next)
+
+    async def delete(self, task_id: str) -> None:
+        """See `TaskStore.delete`.
+
+        Raises:
+          ConnectionError: if Redis is away.
+
+        """
+        await self._link().ask(b"EVAL", _DELETE, 1, self._name(task_id), self._channel, task_id)
+
+    def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
+        """See `TaskStore.subscribe`."""
+        return self._listeners.add(listener)
+
+    def _name(self, task_id: str) -> str:
+        # One that says nothing of the task, whose id is a secret.
+        return f"{self._prefix}:task:{_digest(task_id)}"
+
+
+class _Conversation:
+    """Hears of changes on the channel, those of this process among them."""
+
+    def __init__(self, channel: str, listeners: Listeners) -> None:
+        self._channel = channel
+        self._listeners = listeners
+
+    async def begin(self, connection: RedisConnection, *, again: bool) -> None:
+        """See `Conversation.begin`."""
+        connection.tell(b"SUBSCRIBE", self._channel)
+        # A subscription is confirmed unasked, and refused in place of the next answer.
+        await connection.ask(b"PING")
+        if again:
+            self._listeners.tell(None)
+
+    async def go_on(self, connection: RedisConnection) -> None:
+        """See `Conversation.go_on`."""
+        await connection.take_pushes(self._take)
+
+    def _take(self, push: list[Any]) -> None:
+        if len(push) == 3 and push[0] == b"message":
+            self._listeners.tell(push[2].decode(errors="replace"))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
