@@ -11,13 +11,18 @@ from __future__ import annotations
 import hashlib
 import math
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, unquote
 
 import attrs
 import trio
 
-from ._keeping import read_missed
+from trio_mcp.errors import InsufficientScopeError
+
+from ._keeping import read_missed, within_store_seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from trio_mcp._rpc._exchange import Principal
 
     from ._event_store import SharedEventStore
@@ -30,10 +35,43 @@ LONGEST_PAUSE: Final = 1.0
 """Seconds between two looks into the store for what has come meanwhile."""
 
 
-def name_stream(session_id: str, principal: Principal | None, number: int) -> str:
-    """Name a stream of a session, and whose it is: another process knows it by that alone."""
-    owner = "" if principal is None else hashlib.sha256(principal.key.encode()).hexdigest()
-    return f"{session_id}/{owner[:32]}/{number}"
+def name_stream(
+    session_id: str, principal: Principal | None, number: int, scopes: Iterable[str] = ()
+) -> str:
+    """Name a stream of a session, whose it is and what it takes: that is all others know of it.
+
+    Args:
+      session_id: The session.
+      principal: Whose it is.
+      number: Of the stream.
+      scopes: What the requests took that it answers: so does who wants to have the answers.
+
+    """
+    taken = quote(" ".join(sorted(set(scopes))), safe=":")
+    return f"{session_id}/{_owner(principal)}/{taken}/{number}"
+
+
+def _owner(principal: Principal | None) -> str:
+    if principal is None:
+        return ""
+    return hashlib.sha256(principal.key.encode()).hexdigest()[:32]
+
+
+def belongs_to(stream_id: str, session_id: str, principal: Principal | None) -> bool:
+    """Tell whether a stream is of a session, and of somebody.
+
+    Raises:
+      InsufficientScopeError: if it is, and he is not allowed (any more, or with this token) what
+        the requests took that it answers.
+
+    """
+    parts = stream_id.split("/")
+    if len(parts) != 4 or parts[:2] != [session_id, _owner(principal)]:
+        return False
+    scopes = unquote(parts[2]).split()
+    if scopes and (principal is None or principal.lacks(scopes)):
+        raise InsufficientScopeError(scopes)
+    return True
 
 
 @attrs.define(eq=False)
@@ -69,6 +107,9 @@ class Follower:
         Returns:
           Whether there is such a stream, of this session and this principal.
 
+        Raises:
+          InsufficientScopeError: if there is, and it takes more than the principal has.
+
         """
         if await self._store.has_ended(self._session_id):
             return False
@@ -83,7 +124,7 @@ class Follower:
         try:
             with trio.move_on_after(math.inf if self._timeout is None else self._timeout):
                 await self._go_on(outgoing)
-        except ConnectionError as exc:
+        except (ConnectionError, TimeoutError) as exc:
             # The client comes back, and perhaps the store does so sooner.
             self._outage.tell("read", "A stream cannot be carried on now: %s", exc)
         finally:
@@ -91,8 +132,10 @@ class Follower:
 
     async def _go_on(self, outgoing: Outgoing) -> None:
         pause = FIRST_PAUSE
-        while not self._is_answered and not outgoing.ended:
+        while not self._is_answered:
             await outgoing.wait_room()
+            if not outgoing.takes_more:
+                return
             # Asked before looking, so that nothing is missed that was kept until then.
             may_go_on = await self._may_go_on()
             missed = await self._read()
@@ -110,18 +153,17 @@ class Follower:
 
     async def _may_go_on(self) -> bool:
         assert self.stream_id is not None
-        return await self._store.is_written(self.stream_id) and not await self._store.has_ended(
-            self._session_id
-        )
+        with within_store_seconds():
+            is_written = await self._store.is_written(self.stream_id)
+            return is_written and not await self._store.has_ended(self._session_id)
 
     async def _read(self) -> Missed | None:
-        missed = await read_missed(self._store, self._last_event_id, self.stream_id)
-        number = "" if missed is None else missed.stream_id.rpartition("/")[2]
-        expected = name_stream(self._session_id, self._principal, 0)[:-1] + number
-        if missed is None or missed.stream_id != expected:
+        with within_store_seconds():
+            missed = await read_missed(self._store, self._last_event_id, self.stream_id)
+        if missed is None or not belongs_to(missed.stream_id, self._session_id, self._principal):
             # What others were sent is for nobody else, whatever id is named.
             return None
-        self.stream_id = expected
+        self.stream_id = missed.stream_id
         self._last_event_id = missed.last_event_id
         self._has_answer |= missed.is_answered
         self._is_answered = missed.is_all and self._has_answer

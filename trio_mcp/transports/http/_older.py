@@ -12,6 +12,7 @@ from trio_mcp._protocol._refusals import invalid_request
 from trio_mcp._rpc._answer import answer, error_for
 from trio_mcp._rpc._bad_answers import fail_by_malformed
 from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp.errors import InsufficientScopeError
 from trio_mcp.types import (
     DEFAULT_NEGOTIATED_VERSION,
     JSONRPCError,
@@ -22,7 +23,7 @@ from trio_mcp.types._revisions import LATEST_HANDSHAKE, revision_for
 
 from ._event_store import SharedEventStore
 from ._following import Follower
-from ._guard import end_in_time
+from ._guard import Open, end_in_time, refuse_scopes
 from ._left_alone import LeftAlone
 from ._older_frames import (
     cancelled,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._revisions import Revision
 
     from ._asgi import HttpRequest, HttpResponse
+    from ._guard import Guard
     from ._options import HttpOptions
     from ._session_streams import SessionStream
 
@@ -76,12 +78,14 @@ class OlderEra:
       serving: Answers their requests.
       nursery: For what outlives an HTTP request.
       options: Of the endpoint.
+      guard: Of the endpoint.
 
     """
 
     _serving: Serving
     _nursery: trio.Nursery
     _options: HttpOptions
+    _guard: Guard = attrs.Factory(Open)
     sessions: Sessions = attrs.field(init=False)
     _left: LeftAlone = attrs.Factory(LeftAlone)
     _outage: Outage = attrs.Factory(Outage)
@@ -304,6 +308,14 @@ class OlderEra:
         refusal = check_accept(request.headers, (EVENT_STREAM,))
         if refusal is not None:
             return refusal
+        try:
+            return await self._get(request, response)
+        except InsufficientScopeError as exc:
+            # Answers are for who might ask for them.
+            needed = dict.fromkeys([*self._guard.required_scopes, *exc.scopes])
+            return refuse_scopes(self._guard, InsufficientScopeError(needed).error)
+
+    async def _get(self, request: HttpRequest, response: HttpResponse) -> Refusal | None:
         session = self._find(request)
         last_event_id = request.headers.get(LAST_EVENT_HEADER)
         if isinstance(session, Refusal):
@@ -333,7 +345,7 @@ class OlderEra:
     ) -> Refusal | None:
         outgoing = Outgoing()
         try:
-            replay = await session.resume(last_event_id, outgoing)
+            replay = await session.resume(last_event_id, outgoing, request.principal)
             self._outage.is_over("read")
         except (ConnectionError, TimeoutError) as exc:
             self._outage.tell("read", CANNOT_RESUME, exc)
@@ -366,7 +378,7 @@ class OlderEra:
             if not await follower.begin(outgoing):
                 return False
             self._outage.is_over("read")
-        except ConnectionError as exc:
+        except (ConnectionError, TimeoutError) as exc:
             self._outage.tell("read", CANNOT_RESUME, exc)
             return False
         assert follower.stream_id is not None

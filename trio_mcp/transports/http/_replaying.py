@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import attrs
 import trio
 
-from ._keeping import STORE_SECONDS, read_missed
+from ._keeping import read_missed, within_store_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +56,7 @@ class Replay:
           Whether there is such a stream, of which nothing is lost.
 
         Raises:
+          InsufficientScopeError: if it takes more than who asks may.
           ConnectionError, TimeoutError: if the store is away, or takes too long.
 
         """
@@ -97,9 +98,8 @@ class Replay:
         return True
 
     async def _read(self, stream_id: str | None) -> Missed | None:
-        with trio.move_on_after(STORE_SECONDS):
+        with within_store_seconds():
             return await read_missed(self._store, self._last_event_id, stream_id)
-        raise TimeoutError(f"the event store took more than {STORE_SECONDS:g} s")
 
     def _put(self, stream: SessionStream, missed: Missed) -> None:
         self._last_event_id = missed.last_event_id

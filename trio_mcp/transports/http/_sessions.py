@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -25,7 +26,7 @@ from trio_mcp.types import (
     JSONRPCResponse,
 )
 
-from ._following import name_stream
+from ._following import belongs_to, name_stream
 from ._keeping import NOT_RESUMABLE, STORE_SECONDS, StreamOptions
 from ._replaying import Replay
 from ._session_link import StreamLink
@@ -33,6 +34,8 @@ from ._session_streams import SessionStream
 from ._written import dump_answer, dump_notification
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from trio_mcp._rpc._calls import Call
     from trio_mcp._rpc._exchange import Principal
     from trio_mcp._rpc._service import Connection, Serving
@@ -143,9 +146,11 @@ class Session:
 
     # Streams
 
-    def _new_stream(self, *, keeps_backlog: bool = False) -> SessionStream:
+    def _new_stream(
+        self, scopes: Iterable[str] = (), *, keeps_backlog: bool = False
+    ) -> SessionStream:
         self._last_stream += 1
-        name = name_stream(self.id, self.principal, self._last_stream)
+        name = name_stream(self.id, self.principal, self._last_stream, scopes)
         return SessionStream(name, self._stream_options, self._order, keeps_backlog)
 
     @property
@@ -155,7 +160,12 @@ class Session:
 
     def open_stream(self, requests: list[JSONRPCRequest]) -> SessionStream:
         """Open the stream that answers a POST of these requests."""
-        stream = self._new_stream()
+        scopes = [
+            scope
+            for each in requests
+            for scope in self._serving.required_scopes(each.method, each.params or NO_PARAMS)
+        ]
+        stream = self._new_stream(scopes)
         if self._options.json_response:
             # It is never a stream of events, so nobody gets an id to resume it by.
             stream.use(NOT_RESUMABLE)
@@ -366,26 +376,35 @@ class Session:
 
     # Resuming
 
-    async def resume(self, last_event_id: str, outgoing: Outgoing) -> Replay | None:
+    async def resume(
+        self, last_event_id: str, outgoing: Outgoing, principal: Principal | None
+    ) -> Replay | None:
         """Have an HTTP answer carry on the stream of an event, after what came since.
+
+        Args:
+          last_event_id: The event.
+          outgoing: The answer.
+          principal: Who asks, with the token that he has now.
 
         Returns:
           How it does; None if there is no stream of this session of which all is still kept
           that came after that event.
 
         Raises:
+          InsufficientScopeError: if the stream answers what takes more than the principal has.
           ConnectionError, TimeoutError: if the store is away, or takes too long.
 
         """
         store = self._stream_options.store
         assert store is not None
-        replay = Replay(store, self._order, self._stream_of, last_event_id, outgoing)
+        find = partial(self._stream_of, principal=principal)
+        replay = Replay(store, self._order, find, last_event_id, outgoing)
         return replay if await replay.begin() else None
 
-    def _stream_of(self, stream_id: str) -> SessionStream | None:
+    def _stream_of(self, stream_id: str, *, principal: Principal | None) -> SessionStream | None:
         if stream_id == self._standalone.id:
             return self._standalone
-        if not stream_id.startswith(f"{self.id}/") or stream_id in self._lost_streams:
+        if not belongs_to(stream_id, self.id, principal) or stream_id in self._lost_streams:
             return None
         stream = self._streams.get(stream_id) or self._replayed.get(stream_id)
         if stream is None:
