@@ -109,10 +109,12 @@ class Follower:
 
         Raises:
           InsufficientScopeError: if there is, and it takes more than the principal has.
+          ConnectionError, TimeoutError: if the store is away, or takes too long.
 
         """
-        if await self._store.has_ended(self._session_id):
-            return False
+        with within_store_seconds():
+            if await self._store.has_ended(self._session_id):
+                return False
         missed = await self._read()
         if missed is None:
             return False

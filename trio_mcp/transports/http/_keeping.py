@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -16,6 +17,8 @@ from trio_mcp.types import JSONRPCError, JSONRPCNotification, JSONRPCResponse
 from ._outage import Outage
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from trio_mcp.types import JSONRPCMessage
 
     from ._event_store import EventMessage, EventStore
@@ -123,6 +126,20 @@ class StreamOptions:
             what = "An event store failed: a message is sent without being kept"
             self.outage.tell("keep", what, defect=exc)
         return None
+
+
+@contextmanager
+def within_store_seconds() -> Generator[None]:
+    """Bound what a store takes for giving something again.
+
+    Raises:
+      TimeoutError: if the block takes more than `STORE_SECONDS`.
+
+    """
+    with trio.move_on_after(STORE_SECONDS) as limit:
+        yield
+    if limit.cancelled_caught:
+        raise TimeoutError(f"the event store took more than {STORE_SECONDS:g} s")
 
 
 NOT_RESUMABLE: Final = StreamOptions(None, polls=False, retry_ms=None)
