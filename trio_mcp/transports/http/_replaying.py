@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import attrs
-import trio
 
 from ._keeping import read_missed, within_store_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import trio
 
     from ._event_store import EventStore
     from ._keeping import Missed
