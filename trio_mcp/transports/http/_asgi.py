@@ -80,12 +80,16 @@ class HttpRequest:
 
         It must neither wait nor raise, and may be called when the answer is complete, too.
         """
+        if not self.watch_head(on_gone):
+            nursery.start_soon(self._wait_gone, on_gone, name="HTTP disconnect")
+
+    def watch_head(self, on_gone: Callable[[], None]) -> bool:
+        """Do the same before the body is read; returns whether the server can tell it then."""
         extensions: dict[str, Any] = self.scope.get("extensions") or {}
         extension: dict[str, Any] | None = extensions.get(EXTENSION)
-        if extension is None:
-            nursery.start_soon(self._wait_gone, on_gone, name="HTTP disconnect")
-        else:
+        if extension is not None:
             extension["disconnect"](on_gone)
+        return extension is not None
 
     async def _wait_gone(self, on_gone: Callable[[], None]) -> None:
         try:

@@ -10,6 +10,7 @@ import logging
 import math
 import time
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 import attrs
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("trio_mcp.auth")
 
+CHECK_TIMEOUT: Final = 60.0
+"""Seconds to find out who asks. What asks others for that has shorter limits of its own."""
+
 _LATEST: Final = 253_402_300_800
 # The end of the year 9999.
 
@@ -57,7 +61,8 @@ class Guard(ABC):
         """Say whose a request is, or refuse it. Nothing of what it asks is done before.
 
         Cancellation:
-          The client has gone.
+          `CHECK_TIMEOUT` seconds have passed, the server ends, or the client has gone. Of the
+          last one, other servers of ASGI than ours tell only who reads the body.
 
         """
 
@@ -102,6 +107,19 @@ def protection_of(server: Service) -> Protection:
 
 async def admit(guard: Guard, request: HttpRequest) -> Refusal | None:
     """Refuse a request, or note in its scope whose it is."""
+    if isinstance(guard, Open):
+        # It waits for nothing.
+        return await _admit(guard, request)
+    with trio.move_on_after(CHECK_TIMEOUT) as limit:
+        request.watch_head(partial(limit.cancel, reason="the client has gone"))
+        return await _admit(guard, request)
+    if limit.deadline > trio.current_time():
+        return Refusal.of(400, "The client has gone", level=logging.DEBUG)
+    logger.error("The guard took longer than %g s", CHECK_TIMEOUT)
+    return Refusal.of(503, f"It was not known within {CHECK_TIMEOUT:g} s who asks")
+
+
+async def _admit(guard: Guard, request: HttpRequest) -> Refusal | None:
     try:
         found = await guard.check(request)
     except Exception:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import http
+import logging
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,11 +28,13 @@ from trio_mcp.types import JSONRPCError
 from ._defaults import READ_SIZE, SUBPROTOCOL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from trio_mcp.transports.http._options import TransportSecuritySettings
 
     from ._stream import RawStream
+
+logger: Final = logging.getLogger("trio_mcp.websocket")
 
 MAX_HEAD_SIZE: Final = 16 * 1024
 """Bytes of a head. What proxies and cookies add to it is seldom a quarter of that."""
@@ -44,7 +47,7 @@ _ABSOLUTE: Final = re.compile(r"https?://(?:[^/@]*@)?(?P<host>[^/@]+)(?P<path>.*
 _DECODED: Final = ("host", "sec-websocket-protocol", "sec-websocket-extensions")
 
 
-@attrs.frozen
+@attrs.define(eq=False)
 class Opening:
     """The request that opens a connection.
 
@@ -64,6 +67,18 @@ class Opening:
         """What it asks for, for the log."""
         _, path = split_target(self.request)
         return f"{self.request.method.decode()} {path:.100}"
+
+    async def watch(self, stream: trio.abc.ReceiveStream, on_gone: Callable[[], None]) -> None:
+        """Keep what comes too early, and call a function if the client goes."""
+        try:
+            while data := bytes(await stream.receive_some(READ_SIZE)):
+                self.rest += data
+                if len(self.rest) > MAX_HEAD_SIZE:
+                    # Enough: it will be read when it is known who it is from.
+                    return
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as exc:
+            logger.debug("%s: the client has gone: %s", self.name, exc)
+        on_gone()
 
     async def give_head(self, _stream: RawStream) -> tuple[bytes, bytes]:
         """Give the head, and what came behind it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 import attrs
@@ -10,6 +11,7 @@ import trio
 from trio_websocket import wrap_server_stream
 
 from trio_mcp._rpc._exchange import NOBODY, Caller, HttpDetails
+from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp._rpc._peer import open_peer
 from trio_mcp.transports._connections import tell_unbegun
 from trio_mcp.transports.http._guard import EVERYBODY, admit, check_scopes, seconds_left
@@ -153,9 +155,11 @@ class ServerConnection:
         is_secure = isinstance(self._stream, trio.SSLStream)
         request = as_http_request(opening.request, "wss" if is_secure else "ws")
         guard = protection.guard
-        refusal = await admit(guard, request) or check_scopes(
-            guard, self._endpoint.serving, request
-        )
+        async with open_background_nursery() as nursery:
+            gone = partial(self._waiting.cancel, reason="the client has gone")
+            nursery.start_soon(opening.watch, self._stream, gone, name="WebSocket input")
+            refusal = await admit(guard, request)
+        refusal = refusal or check_scopes(guard, self._endpoint.serving, request)
         self._caller = Caller(request.headers, request.principal, HttpDetails(request))
         return refusal
 
