@@ -157,6 +157,8 @@ class Memory:
       clients: Registrations by issuer.
       stored_client: The registration in the store, if that does not say whose it is.
       bound_issuer: The authorization server that such a client was first used with.
+      stored_ids: The client ids of registrations that come from the store.
+      forgotten: The client ids of those that are of no use any more, and may still be there.
       unsaved_client: A registration that is not in the store yet.
       tokens: Those in use.
       token_issuer: Who issued them; None if nobody knows.
@@ -179,6 +181,8 @@ class Memory:
     )
     stored_client: OAuthClientInformationFull | None = None
     bound_issuer: str | None = None
+    stored_ids: set[str] = attrs.field(factory=set[str])
+    forgotten: set[str] = attrs.field(factory=set[str])
     unsaved_client: OAuthClientInformationFull | None = None
     tokens: OAuthToken | None = None
     token_issuer: str | None = None

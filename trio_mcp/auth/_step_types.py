@@ -38,6 +38,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import attrs
 
+from trio_mcp.errors import OAuthFlowError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -72,9 +74,9 @@ class HttpStep:
       headers: All that matter; a driver may add its own.
       content: The body.
       what: For whom, for error messages: ``"the token endpoint"``.
-      once: The server acts on it once: it uses up a code, a refresh token or an assertion. So it
-        is seen through for some seconds although the caller is cancelled, and never sent again
-        after a failure.
+      once: The server acts on it once: it uses up a code, a refresh token or an assertion, or
+        registers a client. So it is seen through for some seconds although the caller is
+        cancelled, and never sent again after a failure.
       foreign: The address was named by somebody else than the user, so that it must not lead to
         private networks.
 
@@ -105,6 +107,10 @@ class AuthorizeStep:
     state: str = attrs.field(repr=False)
     redirect_uri: str
     issuer: str
+
+
+class NobodyToAsk(OAuthFlowError):
+    """A person would have to log in, and this is no time to ask one. Thrown in for that step."""
 
 
 @attrs.frozen(kw_only=True)

@@ -27,9 +27,15 @@ from ._memory import (
 from ._models import JWT_BEARER_GRANT_TYPE, TOKEN_EXCHANGE_GRANT_TYPE, AuthorizationCodeResult
 from ._pkce import PKCEParameters
 from ._scopes import MAX_SCOPE_SIZE, OFFLINE_ACCESS, split_scopes, with_offline_access
-from ._step_types import AssertionStep, AuthorizationRefused, AuthorizeStep
+from ._step_types import (
+    AssertionStep,
+    AuthorizationRefused,
+    AuthorizeStep,
+    NobodyToAsk,
+    SaveClientStep,
+)
 from ._steps_answers import told, words_of
-from ._steps_registration import client_for
+from ._steps_registration import client_for, doubted, forget, forget_unknown
 from ._steps_tokens import (
     TokenEndpoint,
     adopt,
@@ -136,10 +142,30 @@ def _try_exchange(
 
 def _by_code(memory: Memory, config: FlowConfig, scope: str | None) -> Flow[None]:
     _check_pkce(memory, config)
-    redirect_uri = _redirect_uri(config)
+    _redirect_uri(config)  # is refused before a client is registered with it
     endpoint = _authorization_endpoint(memory)
     scope = with_offline_access(scope, memory.asm, config.client_metadata.grant_types)
+    before = list(memory.clients.values())
     client = yield from client_for(memory, config, scope)
+    refused = yield from _log_in(memory, config, endpoint, client, scope)
+    is_older = any(client is each for each in before)
+    if refused is not None and is_older and forget_unknown(memory, client, refused[0]):
+        # The authorization server has lost the registration, or ended it: once more, with another.
+        client = yield from client_for(memory, config, scope)
+        refused = yield from _log_in(memory, config, endpoint, client, scope)
+    if refused is not None:
+        raise refused[1]
+
+
+def _log_in(
+    memory: Memory,
+    config: FlowConfig,
+    endpoint: str,
+    client: OAuthClientInformationFull,
+    scope: str | None,
+) -> Flow[tuple[str | None, OAuthFlowError] | None]:
+    """Ask a person, and exchange the code; gives what was answered in place of that."""
+    redirect_uri = _redirect_uri(config)
     pkce, state = PKCEParameters.generate(), secrets.token_urlsafe(32)
     # Recorded before anybody is sent there: whose answer it has to be.
     issuer, asm = memory.issuer, memory.asm
@@ -158,17 +184,38 @@ def _by_code(memory: Memory, config: FlowConfig, scope: str | None) -> Flow[None
         "dpop_jkt": config.dpop and config.dpop.thumbprint,
     }
     query = [(name, value) for name, value in params.items() if value is not None]
-    result: AuthorizationCodeResult | AuthorizationRefused = yield AuthorizeStep(
+    step = AuthorizeStep(
         url=add_query(endpoint, query), state=state, redirect_uri=redirect_uri, issuer=issuer
     )
-    code = check_authorization_answer(result, state=state, issuer=issuer, asm=asm)
+    result = yield from _authorize(memory, client, step)
+    try:
+        code = check_authorization_answer(result, state=state, issuer=issuer, asm=asm)
+    except AuthorizationDenied as exc:
+        return exc.error_code, OAuthFlowError(exc.message)
     form = {
         "grant_type": "authorization_code",
         "code": code,
         "redirect_uri": redirect_uri,
         "code_verifier": pkce.code_verifier,
     }
-    yield from _exchange(memory, config, form, client=client, scope=scope)
+    refusal = yield from _try_exchange(memory, config, form, client=client, scope=scope)
+    return None if refusal is None else (refusal.error, refusal.as_error())
+
+
+def _authorize(
+    memory: Memory, client: OAuthClientInformationFull, step: AuthorizeStep
+) -> Flow[AuthorizationCodeResult | AuthorizationRefused]:
+    try:
+        answer: AuthorizationCodeResult | AuthorizationRefused = yield step
+    except NobodyToAsk:
+        raise
+    except OAuthFlowError:
+        # Whoever does not know a client shows a page that says so, and sends nobody back
+        # (RFC 6749, section 4.1.2.1). So one that may have been lost is not used another time.
+        if client.client_id in memory.stored_ids and forget(memory, client):
+            yield SaveClientStep(client_info=doubted(client))
+        raise
+    return answer
 
 
 def _check_pkce(memory: Memory, config: FlowConfig) -> None:
@@ -210,6 +257,19 @@ def _authorization_endpoint(memory: Memory) -> str:
     return check_endpoint("The authorization_endpoint", endpoint, memory.issuer or "")
 
 
+class AuthorizationDenied(OAuthFlowError):
+    """A redirect brought an error, from the server that it was expected from.
+
+    Attributes:
+      error_code: Which.
+
+    """
+
+    def __init__(self, error_code: str, message: str) -> None:
+        super().__init__(message)
+        self.error_code = error_code
+
+
 def check_authorization_answer(
     result: AuthorizationCodeResult | AuthorizationRefused,
     *,
@@ -231,9 +291,10 @@ def check_authorization_answer(
         )
     check_answering_issuer(result.iss, issuer, asm)
     if isinstance(result, AuthorizationRefused):
-        raise OAuthFlowError(
+        raise AuthorizationDenied(
+            result.error,
             f"The authorization server {issuer!r:.200} did not authorize the client"
-            f"{told(result.error, result.error_description, [state])}"
+            f"{told(result.error, result.error_description, [state])}",
         )
     if not result.code:
         raise OAuthFlowError(f"The authorization server {issuer!r:.200} answered without a code")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp._codec._json import dumps
 from trio_mcp.errors import OAuthFlowError, OAuthRegistrationError
@@ -122,6 +122,42 @@ def _client_with_document(memory: Memory, config: FlowConfig) -> OAuthClientInfo
     return client
 
 
+UNKNOWN: Final = frozenset({"invalid_client", "unauthorized_client"})
+"""What an authorization server says of a client that it does not know, or no longer wants."""
+
+DOUBTED: Final = "trio_mcp_doubted"
+"""What is kept beside a registration with which nobody has come back from a login."""
+
+
+def forget_unknown(memory: Memory, client: OAuthClientInformationFull, error: str | None) -> bool:
+    """Forget a client that the authorization server refuses, if it can be registered anew."""
+    return error in UNKNOWN and forget(memory, client)
+
+
+def forget(memory: Memory, client: OAuthClientInformationFull) -> bool:
+    """Forget a registration, here and in the store, if it is one that is made anew; tell that."""
+    if client.issuer is None or registration_endpoint(memory) is None:
+        return False
+    for issuer in [each for each, known in memory.clients.items() if known is client]:
+        del memory.clients[issuer]
+    memory.forgotten.add(client.client_id)
+    return True
+
+
+def doubted(client: OAuthClientInformationFull) -> OAuthClientInformationFull:
+    """Mark a registration, for who reads it from the store."""
+    return client.evolve(extra={**client.extra, DOUBTED: True})
+
+
+def keep_stored(memory: Memory, client: OAuthClientInformationFull) -> None:
+    """Take what the store has, unless it is of no use."""
+    if client.issuer is None:
+        memory.stored_client = client
+    elif client.client_id not in memory.forgotten and DOUBTED not in client.extra:
+        memory.stored_ids.add(client.client_id)
+        memory.clients.setdefault(client.issuer, client)
+
+
 def _issuer(memory: Memory) -> str:
     assert memory.issuer is not None
     return memory.issuer
@@ -201,6 +237,7 @@ def _request(endpoint: str, document: dict[str, Any], config: FlowConfig) -> Htt
         headers={"Content-Type": "application/json", "Accept": "application/json"},
         content=dumps(document),
         what="the registration endpoint",
+        once=True,
         foreign=not is_same_origin(endpoint, config.server_url),
     )
 

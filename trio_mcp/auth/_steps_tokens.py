@@ -27,7 +27,7 @@ from ._steps_answers import (
     words_of,
 )
 from ._steps_client_auth import authenticate
-from ._steps_registration import known_client
+from ._steps_registration import keep_stored, known_client
 from ._times import numeric_date
 
 if TYPE_CHECKING:
@@ -297,11 +297,7 @@ def load(memory: Memory, config: FlowConfig, *, renews: bool = False) -> Flow[No
     """Read the store."""
     stored: Stored = yield LoadStep(renews)
     if not memory.loaded and stored.client_info is not None:
-        client = stored.client_info
-        if client.issuer is not None:
-            memory.clients.setdefault(client.issuer, client)
-        else:
-            memory.stored_client = client
+        keep_stored(memory, stored.client_info)
     memory.loaded = True
     # What is not in the store yet is newer than what is.
     if stored.tokens is not None and not memory.tokens_unsaved:
@@ -404,3 +400,4 @@ def forget_client(memory: Memory, client: OAuthClientInformationFull, refusal: R
     if refusal.error == "invalid_client":
         for issuer in [each for each, known in memory.clients.items() if known is client]:
             del memory.clients[issuer]
+            memory.forgotten.add(client.client_id)

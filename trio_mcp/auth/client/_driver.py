@@ -35,6 +35,7 @@ from trio_mcp.auth._step_types import (
     CheckResourceStep,
     HttpStep,
     LoadStep,
+    NobodyToAsk,
     SaveClientStep,
     SaveTokensStep,
     Stored,
@@ -64,10 +65,6 @@ TOKEN_SECONDS: Final = 5.0
 
 STORE_SECONDS: Final = 5.0
 """How long a store may take, to be read and to write."""
-
-
-class NobodyToAsk(OAuthFlowError):
-    """A person would have to log in, and this is no time to ask one."""
 
 
 _Asking: TypeAlias = HttpStep | AuthorizeStep | AssertionStep | LoadStep | CheckResourceStep
