@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 from trio_mcp.transports import RedisEventStore, _redis, _redis_link
-from trio_mcp.transports._redis import RedisAddress, RedisLost, connect_redis
+from trio_mcp.transports._redis import RedisAddress, RedisLost, RedisRefused, connect_redis
 from trio_mcp.transports._redis_link import RedisLink
 
 from .http._serving import make_certificate
@@ -189,6 +189,35 @@ async def test_a_refusal_that_lasts_is_logged_once(redis_server, monkeypatch, ca
         nursery.cancel_scope.cancel()
     assert caplog.text.count("refused the connection: invalid username-password pair") == 1
     assert "it is tried again" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("failures", "told"),
+    [
+        ([RedisRefused("LOADING"), RedisLost("refused")], ["LOADING"]),
+        ([RedisLost("refused"), RedisRefused("LOADING")], ["refused", "LOADING"]),
+        ([RedisRefused(f"in {n} s") for n in range(90)], [f"in {n} s" for n in range(5)]),
+    ],
+    ids=["in turn", "after another failure", "each in other words"],
+)
+async def test_refusals_are_told_by_their_reason_and_a_few_of_them(
+    monkeypatch, autojump_clock, caplog, failures, told
+):
+    attempts = 0
+
+    @asynccontextmanager
+    async def connect(address):
+        nonlocal attempts
+        attempts += 1
+        await trio.lowlevel.checkpoint()
+        raise failures[attempts % len(failures) - 1]
+        yield
+
+    monkeypatch.setattr(_redis_link, "connect_redis", connect)
+    with trio.move_on_after(1000):
+        await RedisLink(RedisAddress.parse("redis://h")).run(must_begin=False)
+    assert attempts > 100
+    assert [each.partition(";")[0] for each in caplog.messages] == told
 
 
 async def test_a_connection_that_comes_and_goes_fills_no_log(monkeypatch, autojump_clock, caplog):

@@ -27,6 +27,9 @@ PING_INTERVAL: Final = 10.0
 """Seconds between two questions whether Redis is still there: a connection that was cut says
 nothing by itself."""
 
+MAX_REFUSALS: Final = 5
+"""How many reasons for which Redis refuses a connection are told until one works again."""
+
 PATIENCE: Final = 1.0
 """Seconds for which a command waits for a connection that was lost just now."""
 
@@ -59,6 +62,7 @@ class RedisLink:
         self._changed = trio.lowlevel.ParkingLot()
         self._lost_at = -math.inf
         self._trouble = Trouble()
+        self._refusals: set[str] = set()
         self._why = "it has not been connected yet"
 
     async def run(  # noqa: ASYNC114 - started by two of this package alone
@@ -108,21 +112,29 @@ class RedisLink:
 
     def _tell_reached(self) -> None:
         if self._trouble.works():
+            self._refusals.clear()
             logger.info("Redis at %s is reached again", self._address)
 
     def _tell_lost(self, exc: ConnectionError) -> None:
-        before, self._why = self._why, str(exc)
+        self._why = str(exc)
+        is_another = isinstance(exc, RedisRefused) and self._is_another_reason(self._why)
         if self._connection is not None:
             self._lost_at = trio.current_time()
             self._changed.unpark_all()
         if self._trouble.fails():
             more = ", and comes and goes" if self._trouble.comes_and_goes else ""
             logger.warning("%s; it is tried again until it works%s", exc, more)
-        elif isinstance(exc, RedisRefused) and self._why != before:
+        elif is_another:
             # This does not pass by itself.
             logger.warning("%s", exc)
         else:
             logger.debug("%s", exc)
+
+    def _is_another_reason(self, refusal: str) -> bool:
+        if refusal in self._refusals or len(self._refusals) == MAX_REFUSALS:
+            return False
+        self._refusals.add(refusal)
+        return True
 
     async def _use(self, connection: RedisConnection) -> None:
         async with open_background_nursery() as nursery:
