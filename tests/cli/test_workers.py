@@ -57,6 +57,38 @@ def test_what_needs_one_process_is_refused(
     assert done.err.count("\n") == 1
 
 
+AUTHORIZATION_SERVER = """
+from trio_mcp import MCPServer
+from trio_mcp.auth import AuthSettings, InMemoryOAuthProvider
+
+auth = AuthSettings(
+    issuer_url="https://notes.example", resource_server_url="https://notes.example/mcp"
+)
+mcp = MCPServer("notes", auth=auth, auth_server_provider=InMemoryOAuthProvider({"ada": "pw"}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            [*HTTP, "--stateless-http", "--workers", "2"],
+            "--workers: expected 1, since InMemoryOAuthProvider keeps clients, logins and tokens",
+        ),
+        (["-t", "websocket"], "'https://notes.example' has no endpoints over a WebSocket"),
+    ],
+)
+def test_authorization_server_that_nobody_could_use_is_refused(
+    words: list[str], message: str, cli: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "notes.py"
+    file.write_text(AUTHORIZATION_SERVER)
+    done = cli("run", file, *words)
+    assert done.status == 2
+    assert message in done.err
+    assert done.err.count("\n") == 1
+
+
 def test_a_variable_that_needs_another_one_is_named(
     cli: Any, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

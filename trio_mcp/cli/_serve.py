@@ -62,6 +62,12 @@ def serve_file(target: str, transport: str, given: Mapping[str, str | bool]) -> 
     logging.basicConfig(level=_log_level(server), format="%(levelname)s %(name)s: %(message)s")
     if transport == "stdio":
         return _serve_stdio(lowlevel)
+    from trio_mcp.transports.http._guard import check_program  # noqa: PLC0415 - not for stdio
+
+    try:
+        check_program(server, transport, workers)
+    except ValueError as exc:
+        raise UsageMistake(in_flags(str(exc))) from exc
     if workers > 1:
         return _serve_by_workers(server, lowlevel.name, options, workers)
     return _serve_network(server, lowlevel.name, transport, options)

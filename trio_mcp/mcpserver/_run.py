@@ -89,15 +89,22 @@ class Runs(ServingBase[LifespanResultT]):
             self._write_log()
             run_until_interrupt(self.run_stdio_async)
             return
+        from trio_mcp.transports.http._guard import (  # noqa: PLC0415 - loads on first use
+            check_program,
+        )
+
+        workers = 1
         if transport == "streamable-http" or "workers" in kwargs:
             from trio_mcp.transports.http._workers import (  # noqa: PLC0415 - loads on first use
                 take_workers,
             )
 
             workers = take_workers(transport, kwargs)
-            if workers > 1:
-                self._run_workers(workers, kwargs)
-                return
+        server: Any = self  # only an MCPServer is made of these parts
+        check_program(server, transport, workers)
+        if workers > 1:
+            self._run_workers(workers, kwargs)
+            return
         foreground = self._foreground()
         serve = partial(self._serve_network, transport, foreground, kwargs)
         self._write_log()

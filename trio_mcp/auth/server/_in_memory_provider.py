@@ -77,6 +77,7 @@ class InMemoryOAuthProvider(
 
     sends_issuer = True
     binds_tokens = True
+    keeps_in_process = True
 
     def __init__(
         self,

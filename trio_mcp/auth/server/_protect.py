@@ -94,10 +94,21 @@ def make_protection(
     assert verifier is not None
     url = None if metadata is None else build_resource_metadata_url(metadata.resource)
     guard = TokenGuard(auth, verifier, url)
-    if metadata is None:
-        return Protection(guard, routes)
-    body = dumps(metadata.to_json())
-    return Protection(guard, routes, dict.fromkeys(metadata_paths(metadata.resource), body))
+    documents: dict[str, bytes] = {}
+    if metadata is not None:
+        body = dumps(metadata.to_json())
+        documents = dict.fromkeys(metadata_paths(metadata.resource), body)
+    return Protection(
+        guard,
+        routes,
+        documents,
+        own_issuer=None if auth_server_provider is None else auth.issuer_url,
+        kept_in=(
+            type(auth_server_provider).__name__
+            if getattr(auth_server_provider, "keeps_in_process", False)
+            else None
+        ),
+    )
 
 
 def _check_audience(token_verifier: TokenVerifier | None) -> None:

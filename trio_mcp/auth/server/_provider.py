@@ -149,7 +149,7 @@ class OAuthAuthorizationServerProvider(
 
     What it raises beside the errors told here is logged, and answered with ``server_error``.
 
-    Three attributes say what it can do more than it has to.
+    Three attributes say what it can do more than it has to, and one what it cannot.
 
     Attributes:
       sends_issuer: Whether each answer to a client's redirect URI has ``iss`` (RFC 9207), which
@@ -158,12 +158,15 @@ class OAuthAuthorizationServerProvider(
         their claims say so in ``cnf``.
       reads_client_documents: Whether `get_client` also takes URLs of client id metadata
         documents, as `ClientMetadataDocuments` reads them.
+      keeps_in_process: Whether what it has issued is known in this process alone: a program of
+        several workers refuses it then.
 
     """
 
     sends_issuer: bool = False
     binds_tokens: bool = False
     reads_client_documents: bool = False
+    keeps_in_process: bool = False
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         """Find a client; None if there is none, which `NotImplementedError` says, too."""

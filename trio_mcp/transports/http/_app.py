@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, final
 
+import attrs
 import trio
 
 from trio_mcp._checks import check_text
@@ -15,6 +16,7 @@ from ._defaults import DEFAULT_MESSAGE_PATH, DEFAULT_SSE_PATH, DEFAULT_STREAMABL
 from ._manager import StreamableHTTPSessionManager
 from ._options import HttpOptions
 from ._routes import check_apart, route_path
+from ._security import check_host
 from ._sse_manager import SseSessionManager
 
 if TYPE_CHECKING:
@@ -146,7 +148,7 @@ class HttpApp(Application):
         manager = StreamableHTTPSessionManager.with_options(server, options or HttpOptions())
         manager.protection = protection or manager.protection
         self.session_manager = manager
-        all_routes = (*manager.protection.routes, *routes)
+        all_routes = (*_protecting_routes(manager), *routes)
         super().__init__(manager.run, {path: manager.handle_request}, all_routes)
 
 
@@ -189,4 +191,27 @@ class SseApp(Application):
             sse_path: manager.handle_sse,
             message_path: manager.handle_post_message,
         }
-        super().__init__(manager.run, endpoints, (*manager.protection.routes, *routes))
+        super().__init__(manager.run, endpoints, (*_protecting_routes(manager), *routes))
+
+
+def _protecting_routes(manager: StreamableHTTPSessionManager | SseSessionManager) -> list[Route]:
+    """Give the routes of what protects a server, for the hosts by which it may be called."""
+
+    def for_hosts(route: Route) -> Route:
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            request = HttpRequest(scope, receive)
+            refusal = check_host(request.headers, manager.options.transport_security)
+            if refusal is None:
+                await route(scope, receive, send)
+                return
+            reason = refusal.error.message
+            logger.log(
+                refusal.level, "%s was refused with %d: %s", request.name, refusal.status, reason
+            )
+            response = HttpResponse(send, scope.get("http_version", "1.1"))
+            media_type = "text/plain; charset=utf-8"
+            await response.send_whole(refusal.status, reason.encode(), (), media_type)
+
+        return attrs.evolve(route, endpoint=answer, takes_request=False)
+
+    return [for_hosts(each) for each in manager.protection.routes]

@@ -79,12 +79,16 @@ class Protection:
       guard: Knows who asks.
       routes: What is served beside the endpoint, and to everybody.
       documents: JSON to serve at paths where there are no routes.
+      own_issuer: The authorization server that the routes are; None if it is another program.
+      kept_in: What keeps all that it has issued in this process; None if it is shared.
 
     """
 
     guard: Guard
     routes: Sequence[Route] = ()
     documents: Mapping[str, bytes] = attrs.Factory(dict[str, bytes])
+    own_issuer: str | None = None
+    kept_in: str | None = None
 
 
 @final
@@ -103,6 +107,33 @@ def protection_of(server: Service) -> Protection:
     """Give what protects a server."""
     found: Protection | None = server.protection()
     return EVERYBODY if found is None else found
+
+
+def check_program(server: Service, transport: str, workers: int = 1) -> None:
+    """Refuse what clients of a program would only find out one by one.
+
+    Args:
+      server: All that the program serves.
+      transport: How.
+      workers: By how many processes.
+
+    Raises:
+      ValueError: if its authorization server could not be reached so, or would forget in one
+        process what another has issued.
+
+    """
+    protection = protection_of(server)
+    if workers > 1 and protection.kept_in is not None:
+        raise ValueError(
+            f"workers: expected 1, since {protection.kept_in} keeps clients, logins and tokens in "
+            f"one process, and no other knows them; got {workers}"
+        )
+    if transport == "websocket" and protection.own_issuer is not None:
+        raise ValueError(
+            f"The authorization server {protection.own_issuer!r} has no endpoints over a "
+            "WebSocket, so nobody could log in: serve it over HTTP, with a program that serves "
+            "both, or by one of its own"
+        )
 
 
 async def admit(guard: Guard, request: HttpRequest) -> Refusal | None:

@@ -43,10 +43,21 @@ def check_caller(
         return _check_origin(headers, more_origins)
     if not settings.enable_dns_rebinding_protection:
         return None
+    allowed = (*settings.allowed_origins, *more_origins)
+    return check_host(headers, settings) or _check_origin(headers, allowed)
+
+
+def check_host(headers: Headers, settings: TransportSecuritySettings | None) -> Refusal | None:
+    """Refuse a request for a name that is not allowed, whatever page it comes from.
+
+    For what pages of all origins may read, as long as they know it by its own name.
+    """
+    if settings is None or not settings.enable_dns_rebinding_protection:
+        return None
     hosts = headers.all("host")
-    if len(hosts) != 1 or not _is_allowed(hosts[0], settings.allowed_hosts):
-        return _refused("Host", hosts, 421, "allowed_hosts")
-    return _check_origin(headers, (*settings.allowed_origins, *more_origins))
+    if len(hosts) == 1 and _is_allowed(hosts[0], settings.allowed_hosts):
+        return None
+    return _refused("Host", hosts, 421, "allowed_hosts")
 
 
 def _check_origin(headers: Headers, allowed: Iterable[str]) -> Refusal | None:

@@ -22,7 +22,7 @@ from trio_mcp.transports.http._headers import Headers
 from trio_mcp.transports.http._http1 import ServerConnection, what_is_wrong
 from trio_mcp.transports.http._refusal import Refusal
 from trio_mcp.transports.http._routes import route_path
-from trio_mcp.transports.http._security import check_caller
+from trio_mcp.transports.http._security import check_caller, check_host
 from trio_mcp.types import JSONRPCError
 
 from ._defaults import READ_SIZE, SUBPROTOCOL
@@ -146,6 +146,13 @@ def check_opening(
         return Refusal.of(400, "Bad request: a WebSocket is opened by HTTP/1.1")
     headers = Headers(_headers_of(request))
     return check_caller(headers, security) or _check_upgrade(headers) or _check_agreement(headers)
+
+
+def check_named_host(
+    request: h11.Request, security: TransportSecuritySettings | None
+) -> Refusal | None:
+    """Refuse a request for a name that is not allowed; see `check_host`."""
+    return check_host(Headers(_headers_of(request)), security)
 
 
 def document_at(request: h11.Request, documents: Mapping[str, bytes]) -> bytes | None:

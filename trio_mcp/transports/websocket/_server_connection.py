@@ -33,6 +33,7 @@ from ._request import (
     UNREADABLE,
     Opening,
     as_http_request,
+    check_named_host,
     check_opening,
     document_at,
     dump_document,
@@ -146,7 +147,8 @@ class ServerConnection:
         protection, options = self._endpoint.protection, self._endpoint.options
         document = document_at(opening.request, protection.documents)
         if document is not None:
-            return dump_document(document)
+            refusal = check_named_host(opening.request, options.transport_security)
+            return refusal or dump_document(document)
         refusal = check_opening(
             opening.request, options.websocket_path, options.transport_security
         )
