@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -16,6 +17,7 @@ from trio_mcp import Context, MCPServer
 from trio_mcp._codec import parse_frame
 from trio_mcp._rpc._exchange import Principal, current_principal
 from trio_mcp.transports import HttpOptions, SseApp
+from trio_mcp.transports.http import _guard
 from trio_mcp.transports.http._asgi import PRINCIPAL, HttpRequest
 
 from ._asgi import META, Answer, AsgiClient, open_app
@@ -332,6 +334,39 @@ async def test_each_request_is_handled_in_the_name_that_came_with_it():
         for _ in range(3):
             await sse.stream.next_message()
     assert seen == {0: (["read"], "0"), 1: (["read", "admin"], "1"), 2: ([], "2")}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "ends"),
+    [
+        ([2_000], 2_000),
+        ([2_000, 8_000], 8_000),
+        ([2_000, 8_000, 1_000], 8_000),
+        ([2_000, 1_000, 8_000, 4_000], 8_000),
+        ([2_000, None, 1_000], None),
+        ([None, 1_000], None),
+    ],
+)
+async def test_a_stream_ends_with_the_token_that_lasts_longest(tokens, ends, monkeypatch):
+    # The wall clock goes by Trio's.
+    monkeypatch.setattr(_guard, "time", SimpleNamespace(time=trio.current_time))
+
+    def holding(expires_at):
+        return Principal("alice", expires_at=expires_at)
+
+    app = make_server().sse_app()
+    async with open_app(app, scope={PRINCIPAL: holding(tokens[0])}) as client:
+        sse = await open_stream(client)
+        await sse.initialize()
+        for seconds in tokens[1:]:
+            client.scope[PRINCIPAL] = holding(seconds)
+            await sse.call("ping")
+        await trio.sleep_until(9_000 if ends is None else ends - 500)
+        assert (await sse.call("ping"))["result"] == {}
+        if ends is not None:
+            await sse.stream.wait_complete()
+            assert trio.current_time() == ends
+            assert (await sse.ask("ping").wait_complete()).status == 404
 
 
 async def test_there_may_be_no_more_streams_than_allowed():

@@ -54,10 +54,11 @@ that is told to stop gives them its own time before that."""
 class SseChannel(Channel):
     """What one client posts, and the stream that it reads."""
 
-    __slots__ = ("_arrived", "_caller", "_changed", "_ended", "_outgoing")
+    __slots__ = ("_arrived", "_caller", "_changed", "_ended", "_lasting", "_outgoing")
 
     def __init__(self, outgoing: Outgoing, request: HttpRequest) -> None:
         self._caller = _caller_of(request)
+        self._lasting = request.principal
         self._outgoing = outgoing
         self._arrived: deque[tuple[Frame, Caller]] = deque()
         self._changed = trio.lowlevel.ParkingLot()
@@ -68,10 +69,17 @@ class SseChannel(Channel):
         """See `Channel.caller`: who has posted what was received last, with its own token."""
         return self._caller
 
+    @property
+    def seconds_left(self) -> float:
+        """How long the token holds that lasts longest of all that its client has come with."""
+        return seconds_left(self._lasting)
+
     def arrive(self, frame: Frame, request: HttpRequest) -> bool:
         """Take what the client has posted; False if too much waits already."""
         if len(self._arrived) >= MAX_ARRIVED:
             return False
+        if seconds_left(request.principal) > seconds_left(self._lasting):
+            self._lasting = request.principal
         self._arrived.append((frame, _caller_of(request)))
         self._changed.unpark_all()
         return True
@@ -275,8 +283,8 @@ class SseSessionManager:
             waiting.deadline = min(waiting.deadline, limit)
 
         async def expire() -> None:
-            # Whoever posts brings a newer token along.
-            while (left := seconds_left(channel.caller.principal)) > 0:  # noqa: ASYNC110 - by time
+            # Whoever posts may bring a newer token along, or still an older one.
+            while (left := channel.seconds_left) > 0:  # noqa: ASYNC110 - by time
                 await trio.sleep(left)
             channel.end()
             waiting.deadline = min(waiting.deadline, trio.current_time() + STOP_SECONDS)
@@ -284,7 +292,8 @@ class SseSessionManager:
         async with open_background_nursery() as nursery:
             request.watch(nursery, on_gone)
             nursery.start_soon(write, name="HTTP stream")
-            if seconds_left(request.principal) < math.inf:
+            # A token that holds for ever is never outlasted.
+            if channel.seconds_left < math.inf:
                 nursery.start_soon(expire, name="HTTP expiry")
             # A client that still listens is answered, however long whoever stops the run waits.
             async with open_peer(channel, serving, drain_seconds=math.inf) as peer:
