@@ -472,6 +472,19 @@ async def test_a_batch_is_answered_where_there_are_batches():
         assert found[99]["error"]["code"] == -32600
 
 
+@pytest.mark.parametrize("json_response", [False, True])
+async def test_a_batch_of_nothing_but_faults_is_answered_by_their_errors(json_response):
+    async with open_session(
+        make_app(HttpOptions(json_response=json_response)), "2025-03-26"
+    ) as older:
+        answer = await older.post([{"jsonrpc": "2.0", "id": 99}, 5]).wait_complete()
+        assert answer.status == 200
+        assert [(each["id"], each["error"]["code"]) for each in answer.json()] == [
+            (99, -32600),
+            (None, -32600),
+        ]
+
+
 async def test_a_batch_of_too_many_is_one_refusal():
     async with open_session(make_app(), "2025-03-26") as older:
         answer = await older.post([1] * 1001).wait_complete()

@@ -16,6 +16,7 @@ import trio.testing
 from hypercorn.events import Closed, RawData
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
+from priority import MissingStreamError
 
 from trio_mcp.transports.http._protocols import Http2, HttpConfig
 
@@ -158,3 +159,20 @@ async def test_of_an_answer_that_breaks_off_nothing_is_kept(autojump_clock: Any)
         await send(None)
         await trio.testing.wait_all_tasks_blocked()
         assert not talk.protocol.stream_buffers
+
+
+async def test_turn_of_a_stream_that_was_closed_before_it_was_written_is_passed_over():
+    async with conversation() as talk:
+        gone, ended = 101, trio.Event()
+        # It has its turn, and there is nothing to take any more.
+        talk.protocol.priority.insert_stream(gone)
+        await talk.protocol.has_data.set()
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(MissingStreamError):
+            talk.protocol.priority.remove_stream(gone)
+        # Others are written still.
+        talk.client.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 2 * PIECE})
+        talk.client.increment_flow_control_window(2 * PIECE)
+        _, send = await talk.ask()
+        talk.nursery.start_soon(answer, send, ended)
+        await ended.wait()
