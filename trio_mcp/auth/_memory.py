@@ -160,6 +160,7 @@ class Memory:
       stored_ids: The client ids of registrations that come from the store.
       forgotten: The client ids of those that are of no use any more, and may still be there.
       unsaved_client: A registration that is not in the store yet.
+      found_nothing: Whether nobody was found to renew tokens of the store, before a challenge.
       tokens: Those in use.
       token_issuer: Who issued them; None if nobody knows.
       expires_at: When they expire, in seconds since 1970; None if nobody knows.
@@ -184,6 +185,7 @@ class Memory:
     stored_ids: set[str] = attrs.field(factory=set[str])
     forgotten: set[str] = attrs.field(factory=set[str])
     unsaved_client: OAuthClientInformationFull | None = None
+    found_nothing: bool = False
     tokens: OAuthToken | None = None
     token_issuer: str | None = None
     expires_at: float | None = None

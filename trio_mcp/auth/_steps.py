@@ -39,7 +39,7 @@ from trio_mcp.transports.http._http_errors import shown
 from ._challenges import OAUTH_SCHEMES, oauth_params, parse_challenges
 from ._dpop_proof import USE_DPOP_NONCE
 from ._identifiers import is_same_origin, issuers_match, origin_of
-from ._memory import CodeGrant, StepUps
+from ._memory import Attempt, CodeGrant, StepUps
 from ._scopes import OFFLINE_ACCESS, choose_scope, split_scopes, union_scopes
 from ._steps_answers import told
 from ._steps_discovery import discover
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ._challenges import Challenge
-    from ._memory import Attempt, FlowConfig, Memory
+    from ._memory import FlowConfig, Memory
     from ._step_types import Flow, HttpAnswer
 
 MAX_STEP_UPS: Final = 2
@@ -74,8 +74,12 @@ def needs_preparing(memory: Memory, config: FlowConfig) -> bool:
 def _can_renew(memory: Memory, config: FlowConfig) -> bool:
     if memory.tokens is None or not memory.has_expired(config.now()):
         return False
-    if memory.issuer is None or not issuers_match(memory.token_issuer or "", memory.issuer):
-        return False  # in a fresh process: the server's challenge leads to it
+    if memory.issuer is None:
+        # In a fresh process: whose they are is known, and where that is can be found out.
+        has_means = not isinstance(config.grant, CodeGrant) or memory.tokens.refresh_token
+        return bool(memory.token_issuer and has_means) and not memory.found_nothing
+    if not issuers_match(memory.token_issuer or "", memory.issuer):
+        return False
     return not isinstance(config.grant, CodeGrant) or can_refresh(memory, config)
 
 
@@ -92,8 +96,17 @@ def prepare(memory: Memory, config: FlowConfig) -> Flow[None]:
     yield from save(memory)
     if not _can_renew(memory, config):
         return
+    scope = memory.tokens.scope if memory.tokens is not None else None
+    if memory.issuer is None:
+        try:
+            yield from discover(memory, config, Attempt("POST", config.server_url), {})
+        except OAuthFlowError:
+            memory.found_nothing = True
+            return  # the server's challenge may lead to it, or it wants no token
+        if not _can_renew(memory, config):
+            return  # of an authorization server that the server no longer takes tokens of
     if not isinstance(config.grant, CodeGrant):
-        yield from get_token(memory, config, memory.asked)
+        yield from get_token(memory, config, memory.asked or scope)
     elif not (yield from refresh(memory, config)):
         memory.drop_tokens()
 

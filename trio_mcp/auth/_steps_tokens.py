@@ -270,7 +270,8 @@ def adopt(
     extra: dict[str, Any] = {**token.extra, ISSUER: memory.issuer}
     expires_at = None
     if token.expires_in:
-        expires_at = extra[EXPIRES_AT] = int(asked_at) + token.expires_in
+        # Not rounded: of a token for one second that would leave nothing.
+        expires_at = extra[EXPIRES_AT] = round(asked_at + token.expires_in, 3)
     if config.dpop is not None:
         extra[KEY_THUMBPRINT] = config.dpop.thumbprint
     kept = token.evolve(

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from trio_mcp.auth import OAuthClientInformationFull, OAuthToken
+from trio_mcp.auth._memory import ClientCredentialsGrant
 from trio_mcp.auth._step_types import AssertionStep, HttpAnswer, HttpStep, SaveTokensStep, Stored
 from trio_mcp.errors import OAuthFlowError, OAuthTokenError
 
@@ -261,14 +262,88 @@ def test_token_that_has_expired_on_its_way_is_tried(world, answer):
     assert world.call(lambda headers: answer(200 if headers else 401)).status == 200
 
 
+@pytest.mark.req("R-499")
+@pytest.mark.parametrize("is_open", [True, False])
 @pytest.mark.parametrize("expires_at", [5, 1_000_010])
-def test_token_in_the_store_that_has_expired_is_not_sent(world, answer, expires_at):
+def test_token_in_the_store_that_has_expired_is_renewed_first(world, answer, expires_at, is_open):
+    # A server that serves anybody would not ask for it, and show less.
     world.stored = stored(world, expires_at=expires_at)
     seen = []
-    world.call(lambda headers: seen.append(headers) or answer(200 if headers else 401))
-    assert seen == [{}, {"Authorization": "Bearer access-1"}]
+    world.call(lambda headers: seen.append(headers) or answer(200 if headers or is_open else 401))
+    assert seen == [{"Authorization": "Bearer access-1"}]
     assert [form["grant_type"] for form in world.forms()] == ["refresh_token"]
     assert world.registered == 0
+
+
+@pytest.mark.parametrize(
+    ("why", "asked"),
+    [
+        ("no refresh token", 0),
+        ("nobody knows whose it is", 0),
+        ("another authorization server", 2),
+        ("no metadata that can be used", 1),
+        ("the refresh is refused", 3),
+    ],
+)
+def test_what_cannot_be_renewed_is_looked_for_once_and_not_sent(world, answer, why, asked):
+    world.stored = stored(
+        world,
+        expires_at=5,
+        refresh_token=None if why == "no refresh token" else "old",
+        issuer=None if why == "nobody knows whose it is" else "https://as.example",
+    )
+    if why == "another authorization server":
+        world.publish("https://b.example")
+    elif why == "no metadata that can be used":
+        world.publish(resource="https://elsewhere.example/mcp")
+    elif why == "the refresh is refused":
+        world.routes[TOKEN] = answer(400, {"error": "invalid_grant"})
+    if why == "nobody knows whose it is":
+        world.stored = Stored(tokens=world.stored.tokens)
+    seen = []
+    for _ in range(2):
+        world.call(lambda headers: seen.append(headers) or answer(200))
+    assert seen == [{}, {}]
+    assert len(world.requested) == asked
+
+
+def test_a_failure_of_the_network_is_told_and_the_token_stays(world, answer):
+    world.stored = stored(world, expires_at=5)
+    where = "https://h.example/.well-known/oauth-protected-resource/mcp"
+    found = world.routes[where]
+    world.routes[where] = OSError("unreachable")
+    with pytest.raises(OSError, match="unreachable"):
+        world.call(lambda headers: answer(200))
+    world.routes[where] = found
+    seen = []
+    world.call(lambda headers: seen.append(headers) or answer(200))
+    assert seen == [{"Authorization": "Bearer access-1"}]
+
+
+def test_a_program_gets_another_token_for_the_same_scopes(world, answer):
+    world.options |= {
+        "grant": ClientCredentialsGrant(),
+        "client_info": OAuthClientInformationFull(client_id="mine", client_secret="s"),
+    }
+    world.stored = stored(world, expires_at=5)
+    tokens = world.stored.tokens.evolve(scope="read", refresh_token=None)
+    world.stored = Stored(tokens=tokens)
+    seen = []
+    world.call(lambda headers: seen.append(headers) or answer(200))
+    assert seen == [{"Authorization": "Bearer access-1"}]
+    [form] = world.forms()
+    assert (form["grant_type"], form["scope"]) == ("client_credentials", "read")
+
+
+def test_a_token_for_one_second_can_be_used(world, answer):
+    world.now += 0.95
+    world.token_extra = {"expires_in": 1}
+    for _ in range(3):
+        assert world.call(lambda headers: answer(200 if headers else 401)).status == 200
+    assert len(world.forms()) == 1
+    world.restart()
+    assert world.call(lambda headers: answer(200 if headers else 401)).status == 200
+    assert world.forms() == []
 
 
 def test_token_of_another_issuer_than_the_one_given_is_not_used(world, answer):

@@ -43,8 +43,6 @@ from trio_mcp.auth._step_types import (
 from trio_mcp.errors import ConnectionLost, OAuthFlowError
 
 from ._callbacks import check_answer
-
-from ._callbacks import check_answer
 from ._storage import TokenStore
 from ._turns import turn
 
@@ -390,7 +388,6 @@ class _Run:
         # A person takes their time, and others may be logged in already.
         await self._alone.aclose()
         answer = await self._person.ask(step.url, step.state)
-        check_answer(answer, f"{type(self._person).__name__}.ask")
         check_answer(answer, f"{type(self._person).__name__}.ask")
         self._driver.logged_in()
         return answer
