@@ -144,6 +144,23 @@ async def test_the_end_of_the_stream_ends_the_session(by_extension):
         assert len(app.session_manager._run.channels) == 1
 
 
+async def test_what_is_posted_to_its_end_only_after_the_stream_has_ended_is_refused():
+    async with open_sse(make_server().sse_app()) as sse:
+        await sse.initialize()
+        path, _, query = sse.endpoint.partition("?")
+        sse.client.scope["query_string"] = query.encode()
+        parts = [b'{"jsonrpc":"2.0",', 5.0, b'"id":5,"method":"ping"}']
+        given = {"content-type": "application/json"}
+        answer = sse.client.start("POST", given, path=path, chunks=parts)
+        await trio.sleep(1)
+        sse.stream.leave()
+        await sse.stream.wait_complete()
+        assert answer.status is None
+        await answer.wait_complete()
+        assert answer.status == 404
+        assert "no such session" in answer.json()["error"]["message"]
+
+
 async def test_a_silent_stream_is_kept_alive():
     async with open_sse(make_server().sse_app(keep_alive_interval=5)) as sse:
         await trio.sleep(16)

@@ -75,8 +75,8 @@ class SseChannel(Channel):
         return seconds_left(self._lasting)
 
     def arrive(self, frame: Frame, request: HttpRequest) -> bool:
-        """Take what the client has posted; False if too much waits already."""
-        if len(self._arrived) >= MAX_ARRIVED:
+        """Take what the client has posted; False if too much waits already, or it has ended."""
+        if self._ended or len(self._arrived) >= MAX_ARRIVED:
             return False
         if seconds_left(request.principal) > seconds_left(self._lasting):
             self._lasting = request.principal
@@ -314,7 +314,7 @@ class SseSessionManager:
             return Refusal.of(400, "session_id is missing: the stream says where to post")
         channel = run.channels.get(named[0])
         if channel is None or channel.is_ended or not _is_of(channel, request):
-            return Refusal.of(404, "There is no such session (any more): open a new stream")
+            return _no_session()
         limit = self.options.max_request_body_size
         body = await read_body(request, limit, self.options.body_timeout)
         if not isinstance(body, bytes):
@@ -326,9 +326,16 @@ class SseSessionManager:
         if isinstance(frame, Malformed) and not frame.is_response:
             return refuse_malformed(frame)
         if not channel.arrive(frame, request):
+            if channel.is_ended:
+                # It was there when the body began.
+                return _no_session()
             return Refusal.of(503, "Too many messages wait: the client does not read its stream")
         await response.send_whole(202, b"Accepted", media_type="text/plain; charset=utf-8")
         return None
+
+
+def _no_session() -> Refusal:
+    return Refusal.of(404, "There is no such session (any more): open a new stream")
 
 
 def _is_of(channel: SseChannel, request: HttpRequest) -> bool:
