@@ -236,17 +236,23 @@ async def test_program_that_gets_many_tokens_ends_no_login(monkeypatch):
         assert not await server.is_good(alone[-1].access_token)
 
 
-async def test_tokens_of_one_login_share_what_it_allows():
-    client = PUBLIC.evolve(scope=" ".join(f"scope-{number}" for number in range(50)))
+async def test_what_tokens_allow_is_kept_once_for_each_login():
+    scopes = [f"scope-{number}" for number in range(50)]
+    client = PUBLIC.evolve(scope=" ".join(scopes))
     made = provider(clients=[client])
     async with authorization_server(made, registration=ClientRegistrationOptions()) as server:
         tokens = await server.log_in(client, scope=client.scope)
-        await server.refresh(tokens["refresh_token"], client)
+        found = await made.load_access_token(tokens["access_token"])
+        assert found.scopes == scopes
+        some = [scopes[49], scopes[0], scopes[7]]
+        fewer = await server.refresh(tokens["refresh_token"], client, scope=" ".join(some))
+        assert fewer.json()["scope"].split() == some
+        found = await made.load_access_token(fewer.json()["access_token"])
+        assert sorted(found.scopes) == sorted(some)
         [grant] = made._grants._grants.values()
-        kept = [each.scope for each in made._grants._access.values()]
-        assert len(kept) == 2
-        assert all(each is grant.scope for each in kept)
         assert grant.params is None
+        kept = [each.scopes for each in made._grants._access.values()]
+        assert kept == [2**50 - 1, 2**49 + 2**7 + 1]
 
 
 async def register(server, **metadata):

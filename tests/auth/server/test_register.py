@@ -209,6 +209,14 @@ async def test_client_is_registered_for_no_more_scopes_than_it_may_ask_for(scope
     assert error_of(response) == "invalid_client_metadata"
 
 
+@pytest.mark.parametrize(("length", "status"), [(16_000, 201), (17_000, 400)])
+async def test_client_says_no_more_of_itself_than_can_be_kept(length, status):
+    response = await register(software_id="x" * length)
+    assert response.status_code == status
+    if status == 400:
+        assert error_of(response) == "invalid_client_metadata"
+
+
 @pytest.mark.parametrize(("length", "status"), [(253, 201), (254, 400)])
 async def test_host_of_a_redirect_uri_is_no_longer_than_names_are(length, status):
     host = f"{'a.' * 100}{'b' * (length - 200)}"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ._provider import AuthorizationParams
 
 MAX_GRANTS: Final = 10_000
-"""How many logins are kept; some 10 MB, and 40 MB more if all have scopes as long as can be."""
+"""How many logins are kept; some 20 MB, and 40 MB more if all have scopes as long as can be."""
 
 MAX_GRANTS_EACH: Final = 250
 """How many of one person, so that nobody ends the logins of others."""
@@ -71,7 +71,9 @@ class Grant:
 @attrs.frozen
 class _Issued:
     grant: Grant
-    scope: str
+    scopes: (
+        int  # which of those of the grant: a bit for each, as a list takes a thousand times that
+    )
     expires_at: int
     jkt: str | None
 
@@ -209,7 +211,7 @@ class Grants:
         return AccessToken(
             token=text,
             client_id=grant.client_id,
-            scopes=issued.scope.split(),
+            scopes=_chosen(grant.scope, issued.scopes),
             expires_at=issued.expires_at,
             resource=grant.resource,
             subject=grant.subject,
@@ -248,10 +250,10 @@ class Grants:
 
     def _add_access(self, grant: Grant, scope: str, jkt: str | None) -> OAuthToken:
         access_token, lifetime = _fresh(32), self._lifetimes.access_token
-        if scope == grant.scope:
-            scope = grant.scope  # one text for all
         key = _hash(access_token).hex()
-        self._access[key] = _Issued(grant, scope, int(self._now()) + lifetime, jkt)
+        self._access[key] = _Issued(
+            grant, _choice(grant.scope, scope), int(self._now()) + lifetime, jkt
+        )
         grant.access.append(key)
         while len(grant.access) > MAX_ACCESS_EACH:
             del self._access[grant.access.pop(0)]
@@ -266,6 +268,15 @@ class Grants:
         for key in grant.access:
             del self._access[key]
         grant.access.clear()
+
+
+def _choice(granted: str, scope: str) -> int:
+    wanted = set(scope.split())
+    return sum((each in wanted) << place for place, each in enumerate(granted.split()))
+
+
+def _chosen(granted: str, choice: int) -> list[str]:
+    return [each for place, each in enumerate(granted.split()) if choice >> place & 1]
 
 
 def _fresh(size: int) -> str:

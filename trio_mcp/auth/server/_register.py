@@ -34,6 +34,9 @@ MAX_REDIRECT_URIS: Final = 20
 MAX_REDIRECT_URI: Final = 2048
 """Characters of one."""
 
+MAX_METADATA: Final = 16 * 1024
+"""Bytes of all that a client says: as long as it is registered, it is kept."""
+
 MAX_HOST: Final = 253
 """Characters of its host: names are not longer."""
 
@@ -54,6 +57,8 @@ class RegistrationEndpoint:
         """
         try:
             body = await read_text(request, "application/json")
+            if len(body) > MAX_METADATA:
+                raise _bad_metadata(f"The metadata have more than {MAX_METADATA} bytes")
             metadata = OAuthClientMetadata.from_json(body)
         except RefusedRequest as refused:
             raise RefusedRequest(
