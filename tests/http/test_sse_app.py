@@ -183,7 +183,7 @@ async def test_a_stop_lets_what_runs_be_answered_first():
         await sse.initialize()
         idle = await open_stream(sse.client)
         await sse.ask("tools/call", {"name": "slow"}).wait_complete()
-        await app.session_manager.stop()
+        sse.client.nursery.start_soon(app.session_manager.stop)
         await idle.stream.wait_complete()
         assert trio.current_time() == pytest.approx(0)
         refused = await sse.ask("ping").wait_complete()
@@ -208,11 +208,49 @@ async def test_a_stop_does_not_wait_for_a_client_that_leaves_then():
     async with open_sse(app) as sse:
         await sse.initialize()
         await sse.ask("tools/call", {"name": "forever"}).wait_complete()
+
+        async def leave():
+            await trio.sleep(20)
+            sse.stream.leave()
+
+        sse.client.nursery.start_soon(leave)
         await app.session_manager.stop()
-        await trio.sleep(20)
-        sse.stream.leave()
-        await sse.stream.wait_complete()
         assert ended == [pytest.approx(21)]
+        assert trio.current_time() == pytest.approx(21)
+
+
+@pytest.mark.parametrize("make", [MCPServer.streamable_http_app, MCPServer.sse_app])
+async def test_a_stop_waits_for_what_runs_over_each_transport_and_may_be_given_up(make):
+    ended = []
+
+    async def slow() -> str:
+        try:
+            await trio.sleep(20)
+        except trio.Cancelled:
+            ended.append("cancelled")
+            raise
+        ended.append("done")
+        return ""
+
+    app = make(make_server(slow=slow))
+    async with open_app(app) as client:
+        if make is MCPServer.sse_app:
+            sse = await open_stream(client)
+            await sse.initialize()
+            await sse.ask("tools/call", {"name": "slow"}).wait_complete()
+        else:
+            client.ask("tools/call", {"name": "slow"})
+        await trio.testing.wait_all_tasks_blocked()
+        with trio.move_on_after(10) as given_up:
+            await app.session_manager.stop()
+        assert given_up.cancelled_caught
+        assert ended == []
+        await app.session_manager.stop()
+        assert ended == ["done"]
+        assert trio.current_time() == 20
+        # There is nothing left to wait for.
+        await app.session_manager.stop()
+    assert trio.current_time() == 20
 
 
 @pytest.mark.parametrize(

@@ -187,9 +187,10 @@ class StreamableHTTPSessionManager:
     async def stop(self) -> None:
         """Take no more requests, have streams end in good order, and wait for what runs.
 
-        Older clients may not be connected while what they asked for is done, so whoever waits
-        for connections alone gives that no time. How long, is for whoever serves the application
-        to say: the end of `run` cancels what still runs a second later.
+        That is requests of clients that are there, and what older ones asked for that may not be
+        connected meanwhile, to which whoever waits for connections alone gives no time. How long,
+        is for whoever serves the application to say: the end of `run` cancels what still runs a
+        second later. A handler that waits for this waits for itself.
 
         Cancellation:
           No more requests are taken; nothing that runs is cancelled by this.

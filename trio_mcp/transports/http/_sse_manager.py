@@ -186,13 +186,21 @@ class SseSessionManager:
                     self._has_run = True
 
     async def stop(self) -> None:
-        """Take no more requests, and let sessions end; does not wait for that.
+        """Take no more requests, have streams end in good order, and wait for what runs.
 
-        Each ends when what runs in it is answered; whoever serves the application bounds that.
+        A stream ends when what its client asked for is answered, or a second after that client
+        has gone. How long, is for whoever serves the application to say: the end of `run` cancels
+        what still runs a second later. A handler that waits for this waits for itself.
+
+        Cancellation:
+          No more requests are taken; nothing that runs is cancelled by this.
+
         """
-        if self._run is not None:
-            self._run.stop()
         await trio.lowlevel.checkpoint()
+        run = self._run
+        if run is not None:
+            run.stop()
+            await run.active.wait_idle()
 
     async def handle_sse(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for the stream."""
