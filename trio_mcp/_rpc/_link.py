@@ -125,6 +125,11 @@ class Link(ABC):
         """What signs requests, and has a ``principal``; None where nothing does."""
         return None
 
+    @property
+    def extensions(self) -> Mapping[str, Mapping[str, Any]]:
+        """The extensions of MCP that requests go by, with their settings."""
+        return {}
+
     async def wait_usable(  # noqa: B027 - most never mend
         self, method: str, seconds: float | None
     ) -> None:

@@ -196,7 +196,7 @@ class LivingClient:
             client_info=self.client_info,
             log_level=self.log_level,
             sampling_capabilities=self.sampling_capabilities,
-            extensions={**self._extensions.settings} or None,
+            extensions={**self._extensions_used(), **self._extensions.settings} or None,
             result_claims=self._extensions.claims,
             notification_bindings=self._extensions.bindings,
             ping_interval=self.ping_interval,
@@ -207,7 +207,7 @@ class LivingClient:
             session.ask_tool_page = self._ask_tool_page
         async with session:
             if self._cache is not None:
-                own = getattr(self.server, "auth", None) if self.auth is None else self.auth
+                own = self._own_auth()
                 self._cache.signs = session.authorizer if own is None else own
             await self._negotiate(session, self._verdict or self.mode)
             self._remember(session)
@@ -216,6 +216,17 @@ class LivingClient:
             cache = self._cache
             async with nullcontext() if cache is None else cache.open(session.revision):
                 yield session
+
+    def _own_auth(self) -> Any:
+        return getattr(self.server, "auth", None) if self.auth is None else self.auth
+
+    def _extensions_used(self) -> dict[str, Any]:
+        """Give the extensions by which requests are signed, whatever carries them."""
+        if (auth := self._own_auth()) is None:
+            return {}
+        from trio_mcp.transports.http._authorizing import Authorizer  # noqa: PLC0415 - few have one
+
+        return {**auth.extensions} if isinstance(auth, Authorizer) else {}
 
     async def _ask_tool_page(self, cursor: str | None) -> tuple[Sequence[Tool], str | None]:
         raise NotImplementedError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -11,13 +11,16 @@ from trio_mcp._codec import encode
 from trio_mcp._protocol._meta import build_client_envelope
 from trio_mcp.types._revisions import LATEST_MODERN, revision_for
 
+from ._extensions import Extensions
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from trio_mcp.types import LoggingLevel
     from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
 
     from ._callbacks import Callbacks
-    from ._extensions import Extensions
 
 
 @attrs.frozen(eq=False)
@@ -28,6 +31,13 @@ class Declaration:
     client_info: types.Implementation
     extensions: Extensions
     log_level: LoggingLevel | None
+
+    def also_with(self, extensions: Mapping[str, Mapping[str, Any]]) -> Declaration:
+        """Declare further extensions; what the client says of one of them itself counts."""
+        own = self.extensions
+        joint = Extensions.checked({**extensions, **own.settings}, own.claims, own.bindings)
+        capabilities = self.capabilities.evolve(extensions=dict(joint.settings))
+        return attrs.evolve(self, capabilities=capabilities, extensions=joint)
 
     def capabilities_at(self, revision: Revision) -> JsonObject:
         """Return the capabilities as they are written at a revision."""

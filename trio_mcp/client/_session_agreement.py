@@ -140,7 +140,12 @@ class AgreedSession(LivingSession):
     @property
     def client_capabilities(self) -> ClientCapabilities:
         """What this client declares."""
-        return self._declaration.capabilities
+        return self._declared().capabilities
+
+    def _declared(self) -> Declaration:
+        if self._link is None or not (used := self._link.extensions):
+            return self._declaration
+        return self._declaration.also_with(used)
 
     # Agreeing on a revision
 
@@ -175,7 +180,7 @@ class AgreedSession(LivingSession):
         assert revision is not None
         params: JsonObject = {
             "protocolVersion": version,
-            "capabilities": self._declaration.capabilities_at(revision),
+            "capabilities": self._declared().capabilities_at(revision),
             "clientInfo": encode(self._declaration.client_info, revision),
         }
         # The specification forbids to cancel `initialize`.
@@ -248,7 +253,7 @@ class AgreedSession(LivingSession):
             may_cancel=False,
             on_late_result=on_late_result,
         )
-        params: JsonObject = {"_meta": self._declaration.envelope(version)}
+        params: JsonObject = {"_meta": self._declared().envelope(version)}
         return await self._require_link().request("server/discover", params, options)
 
     def adopt(
@@ -282,7 +287,7 @@ class AgreedSession(LivingSession):
         self._is_assumed = False
         self._revision = revision
         self._envelope = (
-            self._declaration.envelope(revision.version) if revision.is_modern else None
+            self._declared().envelope(revision.version) if revision.is_modern else None
         )
 
     def assume(self, revision: Revision) -> None:

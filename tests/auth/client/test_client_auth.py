@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,28 +12,42 @@ import pytest
 import trio
 
 from trio_mcp import Client, ClientSessionGroup, MCPServer
-from trio_mcp.auth import BearerAuth, OAuth
+from trio_mcp.auth import (
+    BearerAuth,
+    ClientCredentialsOAuthProvider,
+    IdentityAssertionOAuthProvider,
+    InMemoryTokenStorage,
+    OAuth,
+    PrivateKeyJWTOAuthProvider,
+    WorkloadIdentityOAuthProvider,
+)
 from trio_mcp.client import (
     CacheConfig,
     InMemoryResponseCacheStore,
     SseServerParameters,
     StreamableHttpParameters,
     WebSocketServerParameters,
+    advertise,
 )
 from trio_mcp.errors import ConnectionLost, MCPError
+from trio_mcp.mcpserver import Context  # noqa: TC001 - tools are read at run time
 from trio_mcp.transports import (
+    Authorizer,
+    SignedRequest,
     StdioServerParameters,
+    serve_http,
     serve_http_app,
     serve_websocket,
     streamable_http_client,
     websocket_client,
 )
 from trio_mcp.transports.http._serve_options import ServeOptions
+from trio_mcp.types import CallToolResult
 
 from ._town import Person, Seen, Town, as_json, open_town
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
 
 def make_server() -> MCPServer:
@@ -41,6 +56,11 @@ def make_server() -> MCPServer:
     @mcp.tool()
     def greet(name: str) -> str:
         return f"Hello, {name}"
+
+    @mcp.tool()
+    def declared(ctx: Context) -> list[str]:
+        said = ctx.client_capabilities
+        return sorted((said and said.extensions) or {})
 
     return mcp
 
@@ -135,6 +155,137 @@ async def greeting(client: Client) -> str | None:
     return getattr(result.content[0], "text", None)
 
 
+# What is signed by is declared
+
+CLIENT_CREDENTIALS = "io.modelcontextprotocol/oauth-client-credentials"
+ENTERPRISE_MANAGED = "io.modelcontextprotocol/enterprise-managed-authorization"
+
+
+class ByHand(Authorizer):
+    """Signs by an extension of its own."""
+
+    @property
+    def extensions(self) -> dict[str, dict[str, Any]]:
+        return {"com.example/signatures": {"hash": "sha-256"}}
+
+    async def sign(self, request: SignedRequest) -> dict[str, str]:
+        return {"Authorization": "Bearer access-0"}
+
+    async def answered(self, request: SignedRequest, sent: Any, status: int, headers: Any) -> bool:
+        return False
+
+
+async def vouch(*args: str) -> str:
+    return "assertion"
+
+
+def client_credentials(url: str) -> Authorizer:
+    return ClientCredentialsOAuthProvider(url, InMemoryTokenStorage(), "me", "secret")
+
+
+def private_key(url: str) -> Authorizer:
+    return PrivateKeyJWTOAuthProvider(url, InMemoryTokenStorage(), "me", vouch)
+
+
+def identity(url: str) -> Authorizer:
+    issuer = url.rpartition("/")[0]
+    storage = InMemoryTokenStorage()
+    return IdentityAssertionOAuthProvider(url, storage, "me", "secret", issuer, vouch)
+
+
+def workload(url: str) -> Authorizer:
+    return WorkloadIdentityOAuthProvider(url, InMemoryTokenStorage(), vouch)
+
+
+def person(url: str) -> Authorizer:
+    return OAuth(url)
+
+
+def bearer(url: str) -> Authorizer:
+    return BearerAuth("access-0")
+
+
+def by_hand(url: str) -> Authorizer:
+    return ByHand()
+
+
+AUTHORIZERS: list[tuple[Callable[[str], Authorizer], list[str]]] = [
+    (client_credentials, [CLIENT_CREDENTIALS]),
+    (private_key, [CLIENT_CREDENTIALS]),
+    (identity, [ENTERPRISE_MANAGED]),
+    (workload, []),
+    (person, []),
+    (bearer, []),
+    (by_hand, ["com.example/signatures"]),
+]
+
+
+@pytest.mark.req("R-720", "R-721")
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+@pytest.mark.parametrize(("make", "expected"), AUTHORIZERS)
+async def test_extensions_that_sign_requests_are_declared(
+    make: Any, expected: list[str], mode: Any
+) -> None:
+    mcp = make_server()
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(partial(serve_http, mcp, port=0))
+        async with Client(served.url, auth=make(served.url), mode=mode) as client:
+            result = await client.call_tool("declared")
+            assert result.structured_content == {"result": expected}
+            capabilities = client.session.client_capabilities
+            assert list(capabilities.extensions or {}) == expected
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.req("R-720")
+async def test_extension_is_on_the_wire_of_each_request() -> None:
+    town = Town()
+    async with Client(town.transport(client_credentials(town.url)), mode="2026-07-28") as client:
+        await client.call_tool("work")
+    envelopes = [json.loads(each.content)["params"]["_meta"] for each in town.asked("/mcp")]
+    declared = [each["io.modelcontextprotocol/clientCapabilities"] for each in envelopes]
+    assert len(declared) > 1
+    assert all(each == {"extensions": {CLIENT_CREDENTIALS: {}}} for each in declared)
+
+
+@pytest.mark.req("R-720")
+async def test_what_a_client_says_of_an_extension_itself_counts() -> None:
+    mine = [advertise(CLIENT_CREDENTIALS, {"mine": True}), advertise("com.example/other")]
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(partial(serve_http, make_server(), port=0))
+        auth = client_credentials(served.url)
+        async with Client(served.url, auth=auth, extensions=mine) as client:
+            assert client.session.client_capabilities.extensions == {
+                CLIENT_CREDENTIALS: {"mine": True},
+                "com.example/other": {},
+            }
+            result = await client.call_tool("declared")
+            expected = ["com.example/other", CLIENT_CREDENTIALS]
+            assert result.structured_content == {"result": expected}
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.req("R-720")
+async def test_extension_is_declared_over_a_websocket() -> None:
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(partial(serve_websocket, make_server(), port=0))
+        async with Client(served.url, auth=client_credentials(served.url)) as client:
+            result = await client.call_tool("declared")
+        assert result.structured_content == {"result": [CLIENT_CREDENTIALS]}
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.req("R-720")
+async def test_extension_is_declared_by_parameters_of_a_group_and_over_http_sse() -> None:
+    async with guarded("sse") as (url, _):
+        parameters = SseServerParameters(url, auth=client_credentials(url))
+        async with ClientSessionGroup() as group:
+            session = await group.connect_to_server(parameters)
+            result = await session.call_tool("declared")
+    assert isinstance(result, CallToolResult)
+    assert result.structured_content == {"result": [CLIENT_CREDENTIALS]}
+
+
 @pytest.mark.req("R-443", "R-444", "R-466")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_over_streamable_http(mode: str) -> None:
@@ -222,7 +373,7 @@ async def test_by_parameters_of_a_group() -> None:
         parameters = StreamableHttpParameters(url, auth=OAuth(callback=Person(town)))
         async with ClientSessionGroup() as group:
             await group.connect_to_server(parameters)
-            assert set(group.tools) == {"greet"}
+            assert set(group.tools) == {"greet", "declared"}
     assert town.logins == 1
 
 

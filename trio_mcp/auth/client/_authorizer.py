@@ -11,8 +11,14 @@ import httpx
 
 from trio_mcp._codec._json import JsonError, loads
 from trio_mcp.auth._identifiers import canonical_resource, is_same_origin
-from trio_mcp.auth._memory import Attempt, CodeGrant, FlowConfig
-from trio_mcp.auth._step_types import HttpAnswer
+from trio_mcp.auth._memory import (
+    Attempt,
+    ClientCredentialsGrant,
+    CodeGrant,
+    FlowConfig,
+    IdentityAssertionGrant,
+)
+from trio_mcp.auth._step_types import HttpAnswer, NobodyToAsk
 from trio_mcp.auth._steps import answer_challenge, needs_preparing, note_answer, prepare, sign
 from trio_mcp.errors import OAuthFlowError
 from trio_mcp.transports.http._authorizing import Authorizer, Authorizing, SignedRequest
@@ -20,7 +26,7 @@ from trio_mcp.transports.http._endpoint import check_url
 from trio_mcp.transports.http._http_errors import shown
 from trio_mcp.types._base import is_object
 
-from ._driver import Driver, NobodyToAsk, Parties
+from ._driver import Driver, Parties
 from ._storage import part_for
 
 if TYPE_CHECKING:
@@ -28,6 +34,9 @@ if TYPE_CHECKING:
 
 _ATTEMPT: Final = "attempt"
 _SINCE: Final = "since"
+
+CLIENT_CREDENTIALS: Final = "io.modelcontextprotocol/oauth-client-credentials"
+ENTERPRISE_MANAGED: Final = "io.modelcontextprotocol/enterprise-managed-authorization"
 
 _NAMES: Final = ("name", "uri")
 """Params that say which tool, prompt or resource a request is for."""
@@ -135,6 +144,17 @@ class OAuthAuthorizer(httpx.Auth, Authorizer):
             driver.login if is_person else type(driver.config.grant).__name__,
         ]
         return hashlib.sha256("\n".join(whose).encode()).hexdigest()[:32]
+
+    @property
+    def extensions(self) -> Mapping[str, Mapping[str, Any]]:
+        """See `Authorizer.extensions`."""
+        match self._config.grant:
+            case ClientCredentialsGrant():
+                return {CLIENT_CREDENTIALS: {}}
+            case IdentityAssertionGrant():
+                return {ENTERPRISE_MANAGED: {}}
+            case _:
+                return {}
 
     async def async_auth_flow(
         self, request: httpx.Request

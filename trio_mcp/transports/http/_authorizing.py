@@ -98,6 +98,15 @@ class Authorizer(ABC):
         """
         return ""
 
+    @property
+    def extensions(self) -> Mapping[str, Mapping[str, Any]]:
+        """The extensions of MCP by which requests are signed, with their settings.
+
+        A client declares them to its server (``capabilities.extensions``). It asks when it is
+        made, and when it agrees with a server on a revision.
+        """
+        return {}
+
 
 @attrs.define(eq=False)
 class Authorizing:

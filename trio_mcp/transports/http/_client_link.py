@@ -30,6 +30,7 @@ from trio_mcp.types import (
     JSONRPCRequest,
 )
 
+from ._authorizing import Authorizer
 from ._body import Body
 from ._client_answer import media_type, read_response
 from ._client_call import HttpCall
@@ -332,6 +333,12 @@ class HttpLink(Link):
     def authorizer(self) -> Any:
         """See `Link.authorizer`."""
         return self._endpoint.auth
+
+    @property
+    def extensions(self) -> Mapping[str, Mapping[str, Any]]:
+        """See `Link.extensions`."""
+        auth = self._endpoint.auth
+        return auth.extensions if isinstance(auth, Authorizer) else {}
 
     @property
     def lost(self) -> bool:
