@@ -18,6 +18,7 @@ from trio_mcp.transports._urls import split_url
 
 from ._authorizing import Authorizer, Authorizing, SignedRequest
 from ._body import Body, without_generator
+from ._headers import in_place_of_others
 from ._http_errors import is_http_error, lost_by, quoted, refused_with, shown
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class Endpoint:
         for _ in range(MAX_REDIRECTS):
             if authorizing is not None:
                 authorizing.request.url = url
-                headers = _replaced(headers, await authorizing.sign())
+                headers = in_place_of_others(await authorizing.sign(), headers)
             response = await self._send(method, url, headers, content)
             status = response.status_code
             location = response.headers.get("location")
@@ -219,17 +220,6 @@ class _Refusal:
 def _as_it_is(request: Any) -> Any:
     """Sign a request no further: a client has ways of its own, which would replace our token."""
     return request
-
-
-def _replaced(
-    headers: Mapping[str, str | bytes], signed: Mapping[str, str]
-) -> dict[str, str | bytes]:
-    """Put the headers of an authorizer in place of others of their names."""
-    names = {name.lower() for name in signed}
-    return {
-        **{name: text for name, text in headers.items() if name.lower() not in names},
-        **signed,
-    }
 
 
 def check_headers(headers: Mapping[str, str]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, final
+from typing import Final, TypeVar, final
+
+V = TypeVar("V")
 
 NO_VALUES: Final[tuple[str, ...]] = ()
 
@@ -46,3 +48,10 @@ class Headers(Mapping[str, str]):
     def __repr__(self) -> str:
         # Values may be secret.
         return f"<Headers {', '.join(self._values)}>"
+
+
+def in_place_of_others(headers: Mapping[str, V], others: Mapping[str, V]) -> dict[str, V]:
+    """Put headers in place of others of their names, however these are written."""
+    names = {name.lower() for name in headers}
+    kept = {name: text for name, text in others.items() if name.lower() not in names}
+    return {**kept, **headers}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import ssl
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import TYPE_CHECKING, Final, cast, final
 
 import h11
 import trio
@@ -20,6 +20,7 @@ from trio_mcp.transports.http._authorizing import (
     SignedRequest,
     check_auth,
 )
+from trio_mcp.transports.http._headers import Headers, in_place_of_others
 
 from ._answer import why_refused
 from ._channel import open_websocket_channel
@@ -141,7 +142,9 @@ async def websocket_client(
     while not is_left:
         signed: Mapping[str, str] = {} if authorizing is None else await authorizing.sign()
         opening = _ClientOpening(
-            address, _joined_headers(headers, signed), trio.current_time() + connect_timeout
+            address,
+            _read_headers(in_place_of_others(signed, headers or {})),
+            trio.current_time() + connect_timeout,
         )
         guard = GuardedStream(
             await opening.connect(ssl_context),
@@ -176,14 +179,6 @@ async def websocket_client(
 def _request_of(url: str) -> SignedRequest:
     # An upgrade is a request of HTTP, to the URL with that scheme.
     return SignedRequest("GET", f"http{url[2:]}")
-
-
-def _joined_headers(
-    headers: Mapping[str, str] | None, signed: Mapping[str, str]
-) -> list[tuple[bytes, bytes]]:
-    names = {name.lower() for name in signed}
-    kept = {name: text for name, text in (headers or {}).items() if name.lower() not in names}
-    return _read_headers({**kept, **signed})
 
 
 def _read_headers(headers: Mapping[str, str] | None) -> list[tuple[bytes, bytes]]:
@@ -316,12 +311,8 @@ class _ClientOpening:
         raise trio.BrokenResourceError("the server refused the upgrade")
 
     def _refused(self, answer: h11.Response, body: bytes) -> ConnectionLost:
-        headers: dict[str, str] = {}
-        for raw_name, value in answer.headers:
-            name = raw_name.decode()
-            before = f"{headers[name]}, " if name in headers else ""
-            headers[name] = before + value.decode("latin-1")
-        self._refusal = answer.status_code, _Headers(headers)
+        headers = Headers(answer.headers)
+        self._refusal = answer.status_code, headers
         facts = [f"{self._address.shown}: status {answer.status_code}, and no WebSocket"]
         if 300 <= answer.status_code < 400 and "location" in headers:
             facts.append(f"(it leads to {headers['location'].partition('?')[0]:.{_EXCERPT}})")
@@ -350,20 +341,6 @@ class _ClientOpening:
 
     def _too_late(self) -> ConnectionLost:
         return ConnectionLost(f"{self._address.shown}: there was no connection in time")
-
-
-class _Headers(dict[str, str]):
-    """Headers by names in lower case, found however the name is written."""
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return the header, or the default."""
-        return super().get(key.lower(), default)
-
-    def __getitem__(self, key: str) -> str:
-        return super().__getitem__(key.lower())
-
-    def __contains__(self, key: object) -> bool:
-        return super().__contains__(str(key).lower())
 
 
 def _answer_to_upgrade() -> h11.Connection:
