@@ -18,8 +18,7 @@ from __future__ import annotations
 import logging
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, cast
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
@@ -29,6 +28,7 @@ from hypercorn.typing import ConnectionState
 from trio_mcp.transports._connections import tell_unbegun
 
 from ._asgi_request import AsgiRequest
+from ._asgi_scope import address_of, put_below_root
 from ._protocols import Http1, Http2, UnwantedProtocol
 
 if TYPE_CHECKING:
@@ -189,8 +189,8 @@ class HttpConnection:
             self,
             ConnectionState(self._state),
             isinstance(stream, trio.SSLStream),
-            _address(socket.getpeername()),
-            _address(socket.getsockname()),
+            address_of(socket.getpeername()),
+            address_of(socket.getsockname()),
             self._take,
         )
         now = trio.current_time()
@@ -284,7 +284,7 @@ class HttpConnection:
         del config
         assert self._nursery is not None
         assert self._protocol is not None
-        _put_below_root(scope)
+        put_below_root(scope)
         want = self._protocol.body_of_newest()
         request = AsgiRequest(scope, send, self._flush, want, self._limits.body)
         name = f"{scope['method']} {scope['path']:.100}"
@@ -434,20 +434,3 @@ class HttpConnection:
         self._room.unpark_all()
         if self._work is not None:
             self._work.set()
-
-
-def _address(name: Any) -> tuple[str, int] | None:
-    """Give the host and port of a socket's name; unix sockets have none."""
-    return cast("tuple[str, int]", name[:2]) if isinstance(name, tuple) else None
-
-
-def _put_below_root(scope: Any) -> None:
-    """Have the path begin with the root path, also behind a proxy that takes that off.
-
-    As ASGI has it: what is mounted inside takes off both together, and so would find neither.
-    """
-    root: str = scope["root_path"]
-    path: str = scope["path"]
-    if root and path.startswith("/") and path != root and not path.startswith(f"{root}/"):
-        scope["path"] = root + path
-        scope["raw_path"] = quote(root).encode() + scope["raw_path"]

@@ -7,7 +7,6 @@ public interface of hypercorn, which is why its minor version is pinned.
 from __future__ import annotations
 
 import logging
-import re
 from contextlib import suppress
 from functools import partial
 from time import time
@@ -30,6 +29,7 @@ from hypercorn.trio.worker_context import EventWrapper, WorkerContext
 from priority.priority import MissingStreamError
 
 from ._http1 import ServerConnection, what_is_wrong
+from ._request_heads import name_of, refusal_of, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -167,8 +167,8 @@ class Http1(H11Protocol):
 
     async def _create_stream(self, request: h11.Request) -> None:
         # As hypercorn's, but that it would make a WebSocket of an Upgrade that asks for one.
-        target, headers = _resolved(request)
-        self._asked = _name_of(request.method, target)
+        target, headers = resolved(request)
+        self._asked = name_of(request.method, target)
         if _is_framed_twice(headers):
             self.is_last = True
             headers = [each for each in headers if each[0] != b"content-length"]
@@ -216,23 +216,6 @@ class Http1(H11Protocol):
     async def refuse(self, status: int) -> None:
         """Answer what is no request, or not yet one."""
         await self._send_error_response(status)
-
-
-def _resolved(request: h11.Request) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """Give the path and the headers of a request, whichever form its target has.
-
-    A client may write the whole URL (RFC 9112, 3.2.2), which then says the host as well.
-    """
-    headers = list(request.headers)
-    found = _ABSOLUTE_FORM.fullmatch(request.target)
-    if found is None:
-        return request.target, headers
-    headers = [(b"host", found[1]), *(each for each in headers if each[0] != b"host")]
-    path = found[2]
-    return path if path.startswith(b"/") else b"/" + path, headers
-
-
-_ABSOLUTE_FORM: Final = re.compile(rb"https?://([^/?#]+)(.*)", re.IGNORECASE)
 
 
 def _is_framed_twice(headers: list[tuple[bytes, bytes]]) -> bool:
@@ -310,7 +293,7 @@ class Http2(H2Protocol):
     async def _handle_events(self, events: list[h2.events.Event]) -> None:
         for event in events:
             if isinstance(event, h2.events.RequestReceived):
-                refusal = _refusal(event)
+                refusal = refusal_of(event)
                 if refusal is not None:
                     self._refuse(event, *refusal)
                     continue
@@ -331,7 +314,7 @@ class Http2(H2Protocol):
 
     def _refuse(self, request: h2.events.RequestReceived, status: int, reason: str) -> None:
         fields = dict(request.headers)
-        name = _name_of(fields.get(b":method", b""), fields.get(b":path", b""))
+        name = name_of(fields.get(b":method", b""), fields.get(b":path", b""))
         logger.info("%s was refused with %d: %s", name, status, reason)
         with suppress(h2.exceptions.ProtocolError):
             self.connection.send_headers(
@@ -444,21 +427,3 @@ class Http2(H2Protocol):
         except h2.exceptions.ProtocolError:
             return False
         return buffer is not None and bool(buffer.buffer) and window <= 0
-
-
-def _refusal(request: h2.events.RequestReceived) -> tuple[int, str] | None:
-    """Give the status for a request that hypercorn would trip over, and why; or None."""
-    fields = dict(request.headers)
-    method, path = fields.get(b":method", b""), fields.get(b":path")
-    if method == b"CONNECT":
-        return 405, "this is no proxy"
-    if path is None:
-        return 400, "it has no path"
-    is_ascii = path.isascii() and method.isascii()
-    return None if is_ascii else (400, "its path or its method is not ASCII")
-
-
-def _name_of(method: bytes, target: bytes) -> str:
-    """Name a request in the log: without its query, which may hold secrets."""
-    path = target.partition(b"?")[0][:200].decode("ascii", "backslashreplace")
-    return f"{method.decode('ascii', 'backslashreplace'):.20} {path!a}"
