@@ -24,8 +24,8 @@ CLOSE_TIMEOUT: Final = 1.0
 """Seconds that a stream may take to close. Those of stdio close at once."""
 
 LINES_AT_ONCE: Final = 1_000
-"""Lines that are parsed without letting other tasks run. What is read at once can hold thirty
-thousand, if they are no messages."""
+"""Lines that are parsed without letting other tasks run. 256 KiB that are read at once can hold
+more than a hundred thousand that are no messages, each of which takes some 6 µs."""
 
 
 class LineChannel(Channel):
