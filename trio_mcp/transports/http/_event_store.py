@@ -62,7 +62,7 @@ class EventStore(ABC):
 
     @abstractmethod
     async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
-        """Keep a message as the next event of a stream, and return the event's id.
+        """Keep a message as the next event of a stream.
 
         Nothing else is sent in the session meanwhile. So it is cancelled if it takes more than
         15 seconds, and the message is sent without an id.
@@ -72,6 +72,9 @@ class EventStore(ABC):
               it begins: ``SESSION/…``.
           message: What is sent; None for an event that does no more than to tell its id, so
               that there is one to resume after. It is not replayed.
+
+        Returns:
+          The event's id: some text without line ends, null characters and lone surrogates.
 
         Raises:
           Exception: if it is not kept. It is sent all the same, without an id.

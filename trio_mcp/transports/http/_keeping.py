@@ -52,8 +52,9 @@ def _check_event_id(event_id: object) -> None:
     if event_id is None:
         return
     check_text("the id of an event", event_id)
-    if _UNSPEAKABLE.search(str(event_id)):
-        expected = "a text without line ends, null characters and lone surrogates"
+    if not event_id or _UNSPEAKABLE.search(str(event_id)):
+        # An empty one would have the client forget the id that it has.
+        expected = "some text without line ends, null characters and lone surrogates"
         raise wrong_value("the id of an event", expected, event_id)
 
 
