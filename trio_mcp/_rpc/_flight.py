@@ -36,6 +36,11 @@ class Flight(Generic[T]):
         self._error: Exception | None = None
         self.outcome: T | None = None
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is to be waited for any more."""
+        return self._landed.is_set()
+
     def __enter__(self) -> Self:
         return self
 

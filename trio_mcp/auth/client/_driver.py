@@ -15,6 +15,7 @@ import hashlib
 import logging
 import secrets
 from contextlib import AsyncExitStack
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, assert_never, cast, final
 
@@ -41,6 +42,7 @@ from trio_mcp.auth._step_types import (
     Stored,
 )
 from trio_mcp.errors import ConnectionLost, OAuthFlowError
+from trio_mcp.transports.http._http_errors import shown
 
 from ._callbacks import check_answer
 from ._storage import TokenStore
@@ -64,6 +66,10 @@ TOKEN_SECONDS: Final = 5.0
 STORE_SECONDS: Final = 5.0
 """How long a store may take, to be read and to write."""
 
+
+_within: Final[ContextVar[tuple[tuple[Hashable, Flight[None]], ...]]] = ContextVar(
+    "flows that call this", default=()
+)
 
 _Asking: TypeAlias = HttpStep | AuthorizeStep | AssertionStep | LoadStep | CheckResourceStep
 
@@ -120,6 +126,7 @@ class Driver:
     memory: Memory = attrs.Factory(Memory)
     login: str = ""
     _flight: Flight[None] | None = None
+    _runner: trio.lowlevel.TrioToken | None = None
     _subject: str = ""
     _ended: int = 0
     _failed: tuple[int, str, Flight[None]] | None = None
@@ -154,6 +161,7 @@ class Driver:
           OAuthFlowError: if it fails, here or where it was made for others.
 
         """
+        self._check_caller()
         while self._flight is not None:
             await self._wait_for(self._flight, subject)
         if since is not None and self._failed is not None:
@@ -162,6 +170,9 @@ class Driver:
                 await failed.wait()
         self._subject = subject
         flight = self._flight = Flight[None]()
+        self._runner = trio.lowlevel.current_trio_token()
+        within = _within.set((*_within.get(), (self._key(), flight)))
+        before = self.memory.tokens
         try:
             with flight:
                 value = await self._run_asking(make_flow, may_ask, http_client)
@@ -171,10 +182,28 @@ class Driver:
                 self._failed = self._ended, subject, flight
             raise
         finally:
+            _within.reset(within)
             self._flight = None
         self._ended += 1
-        self._failed = None
+        if may_ask is not None or self.memory.tokens is not before:
+            # What only wrote to the store has changed nothing about a failure.
+            self._failed = None
         return value
+
+    def _check_caller(self) -> None:
+        """Refuse who would wait for themselves, or for what they cannot wait for."""
+        key = self._key()
+        if any(each == key and not flight.is_over for each, flight in _within.get()):
+            raise OAuthFlowError(
+                f"A token for {shown(self.config.server_url)} was asked for by what is called to "
+                "get one: it cannot use the same server and store"
+            )
+        runner = trio.lowlevel.current_trio_token()
+        if self._flight is not None and self._runner is not runner:
+            raise RuntimeError(
+                "One provider of OAuth is used by two trio.run() at the same time: each needs "
+                "one of its own (they may share a store)"
+            )
 
     async def _wait_for(self, flight: Flight[None], subject: str) -> None:
         of_same = subject == self._subject
