@@ -258,8 +258,8 @@ class Context(Generic[LifespanContextT, RequestT]):
     ) -> ElicitationResult[ElicitSchemaModelT]:
         """Ask the user to fill in a form, and wait for the answer.
 
-        For clients of the older era only: a modern one is not asked while its request waits.
-        `Resolve` with `Elicit` works for both.
+        For clients of the older era, and in tasks (`trio_mcp.extensions.TasksExtension`): a modern
+        one is not asked while its request waits. `Resolve` with `Elicit` works for both.
 
         Args:
           message: What the user reads.
@@ -310,7 +310,8 @@ class Context(Generic[LifespanContextT, RequestT]):
     ) -> CreateMessageResult | CreateMessageResultWithTools:
         """Ask the client's model to go on with a conversation, and wait for what it says.
 
-        For clients of the older era only: `Resolve` with `Sample` works for both.
+        For clients of the older era, and in tasks, as `elicit`: `Resolve` with `Sample` works for
+        both.
 
         Returns:
           A `CreateMessageResultWithTools` if tools were given, else a `CreateMessageResult`.
@@ -332,7 +333,8 @@ class Context(Generic[LifespanContextT, RequestT]):
     async def list_roots(self) -> list[Root]:
         """Ask the client where in its file system to work, and wait for the answer.
 
-        For clients of the older era only: `Resolve` with `ListRoots` works for both.
+        For clients of the older era, and in tasks, as `elicit`: `Resolve` with `ListRoots` works
+        for both.
 
         Raises:
           MCPError: -32021 if the client did not declare that it has roots.

@@ -92,7 +92,8 @@ class ServerSession:
     """Reports, log messages and questions to one client, within one request where there is one.
 
     Questions (`send_request` and what is built on it) need the older era and a carrier that
-    can ask; a modern handler returns an ``InputRequiredResult`` instead.
+    can ask; a modern handler returns an ``InputRequiredResult`` instead. Where an extension has a
+    way of its own to ask, as tasks have, `ask` and what is built on it take that.
     """
 
     __slots__ = (

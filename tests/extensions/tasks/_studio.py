@@ -16,12 +16,17 @@ from trio_mcp.extensions import Task, TasksClientExtension, TasksExtension
 from trio_mcp.testing import open_client
 from trio_mcp.transports import ServeOptions, serve_http_app
 from trio_mcp.types import (
+    CreateMessageRequest,
+    CreateMessageRequestParams,
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitResult,
     InputRequiredResult,
+    ListRootsRequest,
     Request,
     Result,
+    SamplingMessage,
+    TextContent,
 )
 
 if TYPE_CHECKING:
@@ -39,6 +44,7 @@ TOOLS = {
     "ask_late_by_result": "optional",
     "ask_by_resolver": "required",
     "ask_in_vain": "optional",
+    "ask_all_kinds": "optional",
     "report": "optional",
 }
 
@@ -153,6 +159,16 @@ def add_askers(mcp: MCPServer) -> None:
             nursery.start_soon(ask, "door")
         await ask("roof")
         return " ".join(f"{what}={answers[what]}" for what in ("wall", "door", "roof"))
+
+    @mcp.tool()
+    async def ask_all_kinds(ctx: Context) -> str:
+        """Ask the user, the model, and for roots."""
+        colour = await ctx.elicit("Which colour?", Colour)
+        message = SamplingMessage(role="user", content=TextContent(text="Praise it"))
+        params = CreateMessageRequestParams(messages=[message], max_tokens=10)
+        praise = await ctx.session.ask(CreateMessageRequest(params=params))
+        roots = await ctx.session.ask(ListRootsRequest())
+        return f"{colour.data.name}: {praise.content.text} {roots.roots[0].uri}"
 
     @mcp.tool()
     async def ask_in_vain(ctx: Context) -> str:

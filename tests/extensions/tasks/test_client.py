@@ -24,7 +24,14 @@ from trio_mcp.extensions import (
     TasksClientExtension,
 )
 from trio_mcp.mcpserver import Extension, MethodBinding
-from trio_mcp.types import ElicitResult, ErrorData
+from trio_mcp.types import (
+    CreateMessageResult,
+    ElicitResult,
+    ErrorData,
+    ListRootsResult,
+    Root,
+    TextContent,
+)
 
 from ._studio import (
     TASKS,
@@ -82,6 +89,26 @@ async def test_the_callbacks_of_the_client_answer_what_a_task_asks(road):
     assert result.content[0].text == "wall=blue door=blue roof=blue"
     # Each question once.
     assert len({key for key, _ in asked}) == len(asked) == 3
+
+
+@pytest.mark.req("R-686")
+@in_memory
+async def test_a_task_may_ask_whatever_a_server_may(road):
+    async def sample(context: Any, params: Any) -> CreateMessageResult:
+        said = TextContent(text=f"{params.messages[0].content.text}!")
+        return CreateMessageResult(role="assistant", content=said, model="m")
+
+    async def list_roots(context: Any) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri="file:///studio")])
+
+    callbacks = {
+        "elicitation_callback": answer_blue,
+        "sampling_callback": sample,
+        "list_roots_callback": list_roots,
+    }
+    async with connect(studio().mcp, road, **callbacks) as client:
+        result = await client.call_tool("ask_all_kinds")
+    assert result.content[0].text == "blue: Praise it! file:///studio"
 
 
 @in_memory

@@ -160,6 +160,7 @@ async def test_an_older_client_gets_no_task(road):
         assert (await error_of(client.call_tool("train"))).code == -32021
         assert (await error_of(ask_raw(client, "tasks/get", taskId="x"))).code == -32601
         assert client.server_capabilities.tasks is None
+        assert client.server_capabilities.extensions is None
 
 
 @pytest.mark.req("R-697")
