@@ -30,6 +30,7 @@ from ._suite import read_outcome, suite_command
 CLIENT_ID = "suite"
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 
+LISTENS = b"Callback server started"
 PRINTED = re.compile(rb"http://127\.0\.0\.1:\d+/authorize\?[^\s\"'\x1b]+")
 
 
@@ -70,8 +71,8 @@ async def open_what_is_printed(process: trio.Process) -> bytes:
     async for data in process.stdout:
         output += data
         found = PRINTED.search(output)
-        # A line is whole when another has begun.
-        if found and not opened and found.end() < len(output):
+        # The suite listens for the redirect a moment after it has said where to go.
+        if found and not opened and LISTENS in output:
             opened = True
             async with httpx.AsyncClient(follow_redirects=True, trust_env=False) as browser:
                 await browser.get(found.group().decode())
