@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trio_mcp.transports.http._event_store import InMemoryEventStore
+from trio_mcp.transports.http._event_store import EventStore, InMemoryEventStore
+from trio_mcp.transports.http._keeping import MAX_AT_ONCE, read_missed
 
 from ._events import fill, note, replay
 
@@ -21,6 +22,7 @@ async def test_what_came_after_an_event_on_its_stream_is_replayed_in_order():
     assert await replay(store, primed) == ("a", list(zip(ids["a"], range(5), strict=True)))
     assert await replay(store, ids["b"][2]) == ("b", [(ids["b"][3], 3), (ids["b"][4], 4)])
     assert await replay(store, ids["a"][4]) == ("a", [])
+    assert [await store.stream_of(each) for each in (primed, *ids["b"])] == ["a", *5 * "b"]
 
 
 async def test_an_event_that_only_tells_its_id_is_not_replayed():
@@ -39,6 +41,40 @@ async def test_an_id_that_was_never_given_has_no_stream(event_id):
     store = InMemoryEventStore()
     await fill(store, "a", 3)
     assert await replay(store, event_id) == (None, [])
+    assert await store.stream_of(event_id) is None
+
+
+@pytest.mark.parametrize("knows", [False, True])
+async def test_no_more_is_read_of_a_stream_than_is_sent_at_once(knows):
+    class Counting(InMemoryEventStore):
+        given = 0
+
+        async def replay_events_after(self, last_event_id, send_callback):
+            async def count(event):
+                self.given += 1
+                await send_callback(event)
+
+            return await super().replay_events_after(last_event_id, count)
+
+        async def stream_of(self, event_id):
+            if not knows:
+                return await EventStore.stream_of(self, event_id)
+            return await super().stream_of(event_id)
+
+    store = Counting()
+    ids = await fill(store, "a", 1_000)
+    missed = await read_missed(store, ids[0])
+    assert missed is not None
+    assert missed.stream_id == "a"
+    assert [event_id for _, event_id in missed.events] == ids[1 : MAX_AT_ONCE + 1]
+    assert not missed.is_all
+    # A store that does not know its streams gives all of it, as far as its interface says.
+    assert store.given == (MAX_AT_ONCE + 1 if knows else 999)
+    # What is left is no more than that.
+    rest = await read_missed(store, ids[-3])
+    assert rest is not None
+    assert rest.is_all
+    assert [event_id for _, event_id in rest.events] == ids[-2:]
 
 
 async def test_a_stream_keeps_its_newest_events_and_does_not_resume_over_a_gap():

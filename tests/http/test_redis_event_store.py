@@ -36,6 +36,7 @@ async def test_what_came_after_an_event_on_its_stream_is_replayed_in_order(redis
             assert await replay(each, primed) == ("a", list(zip(ids["a"], range(5), strict=True)))
             assert await replay(each, ids["b"][2]) == ("b", [(ids["b"][3], 3), (ids["b"][4], 4)])
             assert await replay(each, ids["a"][4]) == ("a", [])
+            assert [await each.stream_of(name) for name in (primed, *ids["b"])] == ["a", *5 * "b"]
 
 
 async def test_an_event_that_only_tells_its_id_is_not_replayed(redis_server):
@@ -63,6 +64,7 @@ async def test_an_id_that_was_never_given_has_no_stream(redis_server, event_id):
     async with store.open():
         await fill(store, "a", 3)
         assert await replay(store, event_id) == (None, [])
+        assert await store.stream_of(event_id) is None
 
 
 async def test_an_id_says_nothing_of_the_stream(redis_server):

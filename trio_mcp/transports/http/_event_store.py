@@ -103,6 +103,25 @@ class EventStore(ABC):
 
         """
 
+    async def stream_of(self, event_id: EventId) -> StreamId | None:  # noqa: ARG002 - as below
+        """Tell on which stream an event is, so that no more is read of it than is sent at once.
+
+        Unless it is overridden, nobody knows, and whoever resumes has all of the stream read for
+        the first part of it.
+
+        Args:
+          event_id: What the client says: any text.
+
+        Returns:
+          The stream; None if that is not known, or if there is no such event (any more).
+
+        Raises:
+          Exception: as `replay_events_after`.
+
+        """
+        await trio.lowlevel.checkpoint()
+        return None
+
     async def end_session(self, session_id: str) -> None:  # noqa: ARG002 - for those who override
         """Forget the streams of a session that has ended; does nothing unless it is overridden.
 
@@ -283,20 +302,31 @@ class InMemoryEventStore(EventStore):
     ) -> StreamId | None:
         """See `EventStore.replay_events_after`."""
         await trio.lowlevel.checkpoint()
-        key, _, number = last_event_id.partition("-")
-        if not (_is_number(key) and _is_number(number)):
-            return None
-        stream = self._by_key.get(int(key))
+        stream, number = self._find(last_event_id)
         if stream is None:
             return None
-        passed = int(number) + 1 - stream.first
-        if not 0 <= passed <= len(stream.events):
-            return None
-        for place, data in enumerate(list(islice(stream.events, passed, None)), int(number) + 1):
+        passed = number + 1 - stream.first
+        for place, data in enumerate(list(islice(stream.events, passed, None)), number + 1):
             if data is not None:
                 message: Any = parse_frame(data)
                 await send_callback(EventMessage(message, f"{stream.key}-{place}"))
         return stream.id
+
+    async def stream_of(self, event_id: EventId) -> StreamId | None:
+        """See `EventStore.stream_of`."""
+        await trio.lowlevel.checkpoint()
+        stream, _ = self._find(event_id)
+        return None if stream is None else stream.id
+
+    def _find(self, event_id: EventId) -> tuple[_KeptStream | None, int]:
+        """Find the stream of an event of which nothing behind that event is lost."""
+        key, _, number = event_id.partition("-")
+        if not (_is_number(key) and _is_number(number)):
+            return None, 0
+        stream = self._by_key.get(int(key))
+        if stream is None or not 0 <= int(number) + 1 - stream.first <= len(stream.events):
+            return None, 0
+        return stream, int(number)
 
 
 _OVERHEAD: Final = 100

@@ -188,12 +188,15 @@ async def read_missed(
     Args:
       store: Where it is kept.
       last_event_id: What the client has last.
-      stream_id: The stream, if that is known: then no more is read than is needed.
+      stream_id: The stream, if that is known; else the store is asked. Where it knows, no more
+          is read than is needed.
 
     Returns:
       It; None if there is no such event (any more), or if some that came after it are lost.
 
     """
+    if stream_id is None:
+        stream_id = await store.stream_of(last_event_id)
     missed = Missed(last_event_id)
     has_gap = False
     enough = trio.CancelScope()

@@ -257,6 +257,22 @@ class RedisEventStore(SharedEventStore):
                 return None
             entries, count = found[1:], len(found)
 
+    async def stream_of(self, event_id: EventId) -> StreamId | None:
+        """See `EventStore.stream_of`.
+
+        Raises:
+          ConnectionError: if Redis is away.
+
+        """
+        link = self._link()
+        key, entry_id = _read_event_id(event_id)
+        if not entry_id:
+            await trio.lowlevel.checkpoint()
+            return None
+        entries = await link.ask(b"XRANGE", self._name(key), entry_id, entry_id, b"COUNT", 1)
+        found = _read_entries(entries)
+        return found[0].stream_id if found else None
+
     # Other processes
 
     async def _tell_alive(self, link: RedisLink) -> None:
