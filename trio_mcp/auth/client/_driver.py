@@ -477,7 +477,7 @@ async def _read(get: Callable[[], Awaitable[Any]], kind: type[_Document]) -> _Do
         # Those made by hand are of any types.
         kind.from_json(dumps(found.to_json()))
     except Exception:  # noqa: BLE001 - what is wrong may be told with a secret
-        logger.error("The store of tokens: %s returned %s with members of wrong types", method, name)  # noqa: TRY400 - as above
+        logger.error("The store of tokens: %s returned %s of wrong types", method, name)  # noqa: TRY400 - as above
         return None
     return found
 
