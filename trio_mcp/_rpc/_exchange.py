@@ -51,6 +51,11 @@ class Principal:
         return [each for each in scopes if each not in self.scopes]
 
 
+def is_same(one: Principal | None, other: Principal | None) -> bool:
+    """Tell whether two are the same, whatever their tokens, or both nobody."""
+    return (None if one is None else one.key) == (None if other is None else other.key)
+
+
 current_principal: Final[ContextVar[Principal | None]] = ContextVar(
     "trio_mcp_principal", default=None
 )

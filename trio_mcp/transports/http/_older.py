@@ -350,7 +350,7 @@ class OlderEra:
         except (ConnectionError, TimeoutError) as exc:
             self._outage.tell("read", CANNOT_RESUME, exc)
             return Refusal.of(503, "What was sent cannot be read now", headers=RETRY_SOON)
-        if replay is None or replay.stream is None:
+        if replay is None:
             return Refusal.of(400, f"{LAST_EVENT_HEADER} names no event that is still kept")
         try:
             async with open_background_nursery() as nursery:

@@ -37,7 +37,6 @@ class Replay:
       outgoing: The answer that carries the stream on.
 
     Attributes:
-      stream: The stream, once it has begun.
       is_done: Whether the client has all but what is still to come.
 
     """
@@ -47,8 +46,14 @@ class Replay:
     _find: Callable[[str], SessionStream | None]
     _last_event_id: str
     _outgoing: Outgoing
-    stream: SessionStream | None = None
     is_done: bool = False
+    _stream: SessionStream | None = None
+
+    @property
+    def stream(self) -> SessionStream:
+        """The stream, once it has begun."""
+        assert self._stream is not None
+        return self._stream
 
     async def begin(self) -> bool:
         """Send the first part of it.
@@ -67,7 +72,7 @@ class Replay:
             if missed is None or stream is None or stream.has_gap:
                 # What another session was sent is for nobody else, whatever id is named.
                 return False
-            self.stream = stream
+            self._stream = stream
             stream.begin_replay(self._outgoing)
             self._put(stream, missed)
         return True
@@ -88,7 +93,6 @@ class Replay:
 
     async def _put_more(self) -> bool:
         stream = self.stream
-        assert stream is not None
         async with self._order:
             if not stream.is_replayed_to(self._outgoing):
                 return False

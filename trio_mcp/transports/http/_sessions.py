@@ -15,7 +15,7 @@ from trio_mcp._protocol._refusals import duplicate_id, server_busy
 from trio_mcp._rpc._answer import answer, error_for
 from trio_mcp._rpc._bad_answers import fail_by_mistyped
 from trio_mcp._rpc._calls import read_progress
-from trio_mcp._rpc._exchange import NO_PARAMS, Exchange, HttpDetails
+from trio_mcp._rpc._exchange import NO_PARAMS, Exchange, HttpDetails, is_same
 from trio_mcp._rpc._pump import Pump
 from trio_mcp._rpc._repeats import Repeats
 from trio_mcp.errors import ConnectionLost, MCPError
@@ -141,8 +141,7 @@ class Session:
 
     def belongs_to(self, principal: Principal | None) -> bool:
         """Tell whether a request of this principal may use it."""
-        mine = None if self.principal is None else self.principal.key
-        return mine == (None if principal is None else principal.key)
+        return is_same(self.principal, principal)
 
     # Streams
 

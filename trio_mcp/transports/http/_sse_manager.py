@@ -18,7 +18,7 @@ import trio
 from trio_mcp._codec import Malformed, parse_frame
 from trio_mcp._codec._sse import dump_event
 from trio_mcp._rpc._channel import Channel
-from trio_mcp._rpc._exchange import Caller, HttpDetails
+from trio_mcp._rpc._exchange import Caller, HttpDetails, is_same
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp._rpc._peer import open_peer
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from trio_mcp._codec import Frame
+    from trio_mcp._rpc._exchange import Principal
     from trio_mcp._rpc._service import Service, Serving
     from trio_mcp.types import JSONRPCMessage
 
@@ -68,6 +69,10 @@ class SseChannel(Channel):
     def caller(self) -> Caller:
         """See `Channel.caller`: who has posted what was received last, with its own token."""
         return self._caller
+
+    def belongs_to(self, principal: Principal | None) -> bool:
+        """Tell whether a request of this principal may use it."""
+        return is_same(self._caller.principal, principal)
 
     @property
     def seconds_left(self) -> float:
@@ -321,7 +326,7 @@ class SseSessionManager:
         if len(named) != 1:
             return Refusal.of(400, "session_id is missing: the stream says where to post")
         channel = run.channels.get(named[0])
-        if channel is None or channel.is_ended or not _is_of(channel, request):
+        if channel is None or channel.is_ended or not channel.belongs_to(request.principal):
             return _no_session()
         limit = self.options.max_request_body_size
         body = await read_body(request, limit, self.options.body_timeout)
@@ -344,11 +349,6 @@ class SseSessionManager:
 
 def _no_session() -> Refusal:
     return Refusal.of(404, "There is no such session (any more): open a new stream")
-
-
-def _is_of(channel: SseChannel, request: HttpRequest) -> bool:
-    mine, theirs = channel.caller.principal, request.principal
-    return (None if mine is None else mine.key) == (None if theirs is None else theirs.key)
 
 
 def _caller_of(request: HttpRequest) -> Caller:
