@@ -476,3 +476,93 @@ async def test_a_console_that_is_silent_may_be_left() -> None:
 def test_a_redirect_goes_to_this_machine_or_is_https(wrong: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         ConsoleCallback(redirect_uri=wrong)
+
+
+# Several logins of one program
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
+async def test_logins_at_one_port_come_one_after_the_other() -> None:
+    sender, shown = trio.open_memory_channel[str](10)
+
+    def open_browser(url: str) -> bool:
+        trio.from_thread.run_sync(sender.send_nowait, url)
+        return True
+
+    callback = LoopbackCallback(port=free_port(), open_browser=open_browser)
+    answers: list[Any] = []
+    opened: list[OpenCallback] = []
+    all_open = trio.Event()
+
+    async def log_in() -> None:
+        async with callback.open([]) as waiting:
+            opened.append(waiting)
+            if len(opened) == 3:
+                all_open.set()
+            await all_open.wait()
+            answers.append(await waiting.ask(URL, "right"))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(log_in)
+        for number in range(3):
+            assert await shown.receive() == URL
+            # Whoever had the port before has left it.
+            assert len(answers) == number
+            assert (await get(opened[0], f"code={number}&state=right"))[0] == 200
+    assert [each.code for each in answers] == ["0", "1", "2"]
+    assert len({each.redirect_uri for each in opened}) == 1
+
+
+async def test_another_login_at_the_port_is_waited_for_as_long_as_a_person_is() -> None:
+    callback = LoopbackCallback(port=free_port(), open_browser=no_browser, timeout=0.01)
+    async with callback.open([]), callback.open([]) as second:
+        with pytest.raises(OAuthFlowError, match=r"within 0\.01 s: other logins of this program"):
+            await second.ask(URL, "right")
+
+
+async def test_who_waits_for_a_port_can_be_cancelled() -> None:
+    callback = LoopbackCallback(port=free_port(), open_browser=no_browser)
+    async with callback.open([]), callback.open([]) as second, trio.open_nursery() as nursery:
+        Asking(second, nursery)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    async with callback.open([]) as again:
+        assert (await get(again, "code=1&state=right"))[0] == 400
+
+
+async def test_a_port_of_somebody_else_is_told_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        async with LoopbackCallback(port=port, open_browser=no_browser).open([]) as waiting:
+            with pytest.raises(OAuthFlowError, match="cannot be listened on"):
+                await waiting.ask(URL, "right")
+
+
+async def test_logins_at_one_console_come_one_after_the_other() -> None:
+    reader, writer = socket.socketpair()
+    written = io.StringIO()
+    other = URL.replace("auth.example", "other.example")
+    answers: list[object] = []
+    with writer, reader, reader.makefile("r") as lines:
+        callback = ConsoleCallback(read_from=lines, write_to=written)
+
+        async def log_in(url: str, state: str) -> None:
+            async with callback.open([]) as waiting:
+                answers.append(await waiting.ask(url, state))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(log_in, URL, "one")
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.start_soon(log_in, other, "two")
+            await trio.testing.wait_all_tasks_blocked()
+            assert URL in written.getvalue()
+            assert other not in written.getvalue()
+            writer.sendall(f"{REDIRECT}?code=1&state=one\n{REDIRECT}?code=2&state=two\n".encode())
+    assert [getattr(each, "code", None) for each in answers] == ["1", "2"]
+    assert other in written.getvalue()

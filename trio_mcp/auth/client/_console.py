@@ -19,6 +19,7 @@ from ._callbacks import (
     check_shown,
     read_redirect,
 )
+from ._turns import turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -84,6 +85,11 @@ class _Console(OpenCallback):
     async def ask(self, url: str, state: str) -> AuthorizationAnswer:
         """See `OpenCallback.ask`."""
         check_shown(url)
+        # What is pasted is for the page that was shown last: a person sees one after the other.
+        async with turn(("console", id(self._read_from))):
+            return await self._ask(url, state)
+
+    async def _ask(self, url: str, state: str) -> AuthorizationAnswer:
         self._say(f"Open this page to log in:\n{url}")
         for _ in range(ATTEMPTS):
             begin = self.redirect_uri.partition("?")[0]

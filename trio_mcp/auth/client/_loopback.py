@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import sys
 import webbrowser
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 from urllib.parse import urlsplit
@@ -30,6 +32,7 @@ from ._callbacks import (
     check_shown,
     read_redirect,
 )
+from ._turns import turn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -69,7 +72,8 @@ class LoopbackCallback(AuthorizationCallback):
     """Opens the browser, and has what comes back sent to a port of this machine.
 
     The port is open only while somebody logs in. One that the client is registered with is used
-    again, if it is free.
+    again, if it is free. With a ``port`` that is given, logins of one program come one after the
+    other.
 
     Args:
       port: Where to listen; 0 for any free one. Authorization servers have to take any port of
@@ -109,12 +113,55 @@ class LoopbackCallback(AuthorizationCallback):
 
     @asynccontextmanager
     async def _listen(self, redirect_uris: list[str]) -> AsyncGenerator[OpenCallback, None]:
-        try:
+        if self._port == 0:
             listeners = await self._bind(self._registered_port(redirect_uris))
-        except OSError as exc:
-            # Most flows ask nobody: this one may be for a refresh.
-            yield _Closed(f"http://{self._netloc(self._port)}{self._path}", exc)
+            async with self._serve(listeners) as waiting:
+                yield waiting
             return
+        is_open = False
+        try:
+            async with self.listen_alone() as waiting:
+                is_open = True
+                yield waiting
+        except OSError:
+            if is_open:
+                raise
+            # Most flows ask nobody: this one may be for a refresh. And who has the port may be
+            # another login of this program, which is waited for then.
+            yield _Later(self, f"http://{self._netloc(self._port)}{self._path}")
+
+    @asynccontextmanager
+    async def listen_alone(self) -> AsyncGenerator[OpenCallback, None]:
+        """Listen on the port that was given.
+
+        Raises:
+          OSError: if somebody else does.
+
+        """
+        key = self.port_key()
+        if key in _listening:
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+        closed = _listening[key] = trio.Event()
+        try:
+            async with self._serve(await self._bind(self._port)) as waiting:
+                yield waiting
+        finally:
+            del _listening[key]
+            closed.set()
+
+    def port_key(self) -> tuple[object, str, int]:
+        """Say which port is meant, among those of this run of Trio."""
+        return trio.lowlevel.current_trio_token(), self._host, self._port
+
+    @property
+    def timeout(self) -> float:
+        """How long a person has to log in."""
+        return self._timeout
+
+    @asynccontextmanager
+    async def _serve(
+        self, listeners: list[trio.SocketListener]
+    ) -> AsyncGenerator[OpenCallback, None]:
         netloc = self._netloc(listeners[0].socket.getsockname()[1])
         waiting = _Waiting(
             f"http://{netloc}{self._path}", self._path, netloc, self._timeout, self._open_browser
@@ -162,22 +209,42 @@ async def _bind_all(host: str, port: int) -> list[trio.SocketListener]:
         raise
 
 
-@final
-class _Closed(OpenCallback):
-    """Stands for a port that cannot be listened on, until somebody has to log in."""
+_listening: Final[dict[tuple[object, str, int], trio.Event]] = {}
+"""The ports at which logins of this program are waited for; each with what tells of its end."""
 
-    def __init__(self, redirect_uri: str, why: OSError) -> None:
+
+@final
+class _Later(OpenCallback):
+    """Stands for a port that somebody has, until a person has to log in."""
+
+    def __init__(self, callback: LoopbackCallback, redirect_uri: str) -> None:
         self.redirect_uri = redirect_uri
-        self._why = why
+        self._callback = callback
 
     async def ask(self, url: str, state: str) -> AuthorizationAnswer:
         """See `OpenCallback.ask`."""
-        del url, state
-        await trio.lowlevel.checkpoint()
-        raise OAuthFlowError(
-            f"Nobody can log in: {self.redirect_uri} cannot be listened on: "
-            f"{self._why.strerror or self._why}"
-        ) from self._why
+        key, limit = self._callback.port_key(), self._callback.timeout
+        async with AsyncExitStack() as stack:
+            is_free = False
+            with trio.move_on_after(limit):
+                # A person logs in at one page after the other.
+                await stack.enter_async_context(turn(key))
+                while (closed := _listening.get(key)) is not None:
+                    await closed.wait()
+                is_free = True
+            if not is_free:
+                raise OAuthFlowError(
+                    f"Nobody has logged in within {limit:g} s: other logins of this program "
+                    f"have waited at {self.redirect_uri}"
+                )
+            try:
+                waiting = await stack.enter_async_context(self._callback.listen_alone())
+            except OSError as exc:
+                raise OAuthFlowError(
+                    f"Nobody can log in: {self.redirect_uri} cannot be listened on: "
+                    f"{exc.strerror or exc}"
+                ) from exc
+            return await waiting.ask(url, state)
 
 
 @final
