@@ -426,7 +426,13 @@ def _sizes(page):
 
 
 @pytest.mark.parametrize(
-    "change", [lambda text: text[:-1], lambda text: f"A{text[1:]}", str.upper]
+    "change",
+    [
+        lambda text: text[:-1],
+        lambda text: f"{'B' if text[0] == 'A' else 'A'}{text[1:]}",
+        lambda text: f"{text}AAAA",
+        lambda text: f"{text}=",
+    ],
 )
 async def test_request_that_was_not_written_here_is_none(change):
     async with server_with_page() as server:

@@ -76,7 +76,7 @@ class SealedRequests:
                 "params": members,
             }
         )
-        return base64.urlsafe_b64encode(self._tag(written) + written).rstrip(b"=").decode()
+        return _encode(self._tag(written) + written)
 
     def open(self, text: str) -> Pending | None:
         """Read a request; None if it was not written here, or its time is over."""
@@ -85,7 +85,7 @@ class SealedRequests:
         except (binascii.Error, ValueError):
             return None
         tag, written = raw[:_TAG], raw[_TAG:]
-        if not hmac.compare_digest(tag, self._tag(written)):
+        if _encode(raw) != text or not hmac.compare_digest(tag, self._tag(written)):
             return None
         found: JsonObject = loads(written)
         params: dict[str, Any] = found.pop("params")
@@ -94,3 +94,7 @@ class SealedRequests:
 
     def _tag(self, written: bytes) -> bytes:
         return hmac.digest(self._key, b"request " + written, hashlib.sha256)
+
+
+def _encode(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
