@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from contextvars import Context
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,7 +18,7 @@ from trio_mcp.auth.client._storage import TokenStore
 from trio_mcp.errors import MCPError, OAuthFlowError
 from trio_mcp.transports import SignedRequest
 
-from ._town import Person, Town
+from ._town import Person, Town, as_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -147,3 +148,60 @@ async def test_one_provider_is_not_for_two_runs_at_the_same_time() -> None:
     # One after the other is no trouble.
     await trio.to_thread.run_sync(trio.run, use)
     assert town.logins == 1
+
+
+def slow_documents(town: Town, seconds: float) -> None:
+    """Have each document come late, and those that are looked for first not at all."""
+    handle = town.handle
+
+    async def handle_late(method: str, path: str, headers: Any, content: bytes) -> Any:
+        if "well-known" in path:
+            await trio.sleep(seconds)
+            if path.endswith("/mcp"):
+                return 404, {}, b""
+        return await handle(method, path, headers, content)
+
+    town.handle = handle_late  # type: ignore[method-assign]
+
+
+async def test_a_flow_comes_to_an_end_however_slow_each_answer_is(autojump_clock: Any) -> None:
+    town = Town()
+    slow_documents(town, 29)
+    where = f'Bearer resource_metadata="{town.base}/.well-known/elsewhere"'
+    town.hooks["/mcp"] = lambda seen: (401, {"www-authenticate": where}, b"")
+    oauth = OAuth(callback=Person(town))
+    begun = trio.current_time()
+    with pytest.raises(OAuthFlowError, match=r"No token was got for .* within 90 s"):
+        async with connected(town, oauth) as client:
+            await client.call_tool("work", read_timeout_seconds=2)
+    assert trio.current_time() - begun == 90
+    # Nothing is left behind.
+    del town.hooks["/mcp"]
+    town.handle = Town.handle.__get__(town)  # type: ignore[method-assign]
+    async with connected(town, oauth) as client:
+        await client.call_tool("work")
+
+
+@pytest.mark.parametrize("who", ["a person", "a function"])
+async def test_what_people_take_does_not_count(autojump_clock: Any, who: str) -> None:
+    town = Town()
+    slow_documents(town, 20)
+    provider: Any
+    if who == "a person":
+        person = Person(town)
+        person.think = partial(trio.sleep, 250)
+        provider = OAuth(callback=person)
+    else:
+
+        async def assertion(audience: str) -> str:
+            await trio.sleep(250)
+            return f"assertion for {audience}"
+
+        provider = WorkloadIdentityOAuthProvider(town.url, InMemoryTokenStorage(), assertion)
+    town.hooks["/.well-known/oauth-protected-resource"] = lambda seen: as_json(
+        {"resource": town.url, "authorization_servers": [town.issuer]}
+    )
+    begun = trio.current_time()
+    async with connected(town, provider) as client:
+        await client.call_tool("work")
+    assert trio.current_time() - begun > 250 + 2 * 20

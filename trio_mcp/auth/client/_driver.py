@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import secrets
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, assert_never, cast, final
@@ -49,7 +50,7 @@ from ._storage import TokenStore
 from ._turns import turn
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable, Mapping
+    from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping
 
     from trio_mcp.auth._step_types import AssertionKind, Flow, HttpAnswer, Step
 
@@ -62,6 +63,10 @@ logger: Final = logging.getLogger("trio_mcp.auth")
 
 TOKEN_SECONDS: Final = 5.0
 """How long a request that a server acts on once is seen through after a cancellation."""
+
+FLOW_SECONDS: Final = 90.0
+"""How long a flow may take in all, besides what people and functions of the user take. Many
+documents may have to be looked for, and each request has a limit of its own."""
 
 STORE_SECONDS: Final = 5.0
 """How long a store may take, to be read and to write."""
@@ -228,14 +233,20 @@ class Driver:
     async def _run(
         self, make_flow: Callable[[FlowConfig], Flow[T]], may_ask: bool, http_client: Any
     ) -> T:
-        async with AsyncExitStack() as stack:
+        async with turn(self._key()) as has_waited:
             # What somebody else has got meanwhile is in the store.
-            if await stack.enter_async_context(turn(self._key())):
+            if has_waited:
                 self.memory.loaded = False
-            alone = await stack.enter_async_context(AsyncExitStack())
-            run = _Run(self, self._parties, http_client, alone)
-            config = await run.prepare(stack, may_ask=may_ask)
-            return cast("T", await run.drive(make_flow(config)))
+            with trio.move_on_after(FLOW_SECONDS) as limit:
+                async with AsyncExitStack() as stack:
+                    alone = await stack.enter_async_context(AsyncExitStack())
+                    run = _Run(self, self._parties, http_client, alone, limit)
+                    config = await run.prepare(stack, may_ask=may_ask)
+                    return cast("T", await run.drive(make_flow(config)))
+        raise OAuthFlowError(
+            f"No token was got for {shown(self.config.server_url)!r:.200} within "
+            f"{FLOW_SECONDS:g} s, besides what people took"
+        )
 
     def _key(self) -> Hashable:
         """Tell what only one flow at a time may work on: the tokens of a server in one store."""
@@ -312,6 +323,7 @@ class _Run:
     _parties: Parties
     _http_client: Any
     _alone: AsyncExitStack
+    _limit: trio.CancelScope
     _person: OpenCallback | None = None
 
     async def prepare(self, stack: AsyncExitStack, *, may_ask: bool) -> FlowConfig:
@@ -416,7 +428,8 @@ class _Run:
             raise NobodyToAsk("Somebody has to log in, and there is nobody to ask")
         # A person takes their time, and others may be logged in already.
         await self._alone.aclose()
-        answer = await self._person.ask(step.url, step.state)
+        with self._untimed():
+            answer = await self._person.ask(step.url, step.state)
         check_answer(answer, f"{type(self._person).__name__}.ask")
         self._driver.logged_in()
         return answer
@@ -425,7 +438,18 @@ class _Run:
         source = self._parties.assertions.get(step.kind)
         if source is None:
             raise OAuthFlowError(f"An assertion ({step.kind}) is needed, and nothing makes one")
-        return await source(step)
+        # It may be a person who is asked there, too.
+        with self._untimed():
+            return await source(step)
+
+    @contextmanager
+    def _untimed(self) -> Generator[None, None, None]:
+        began, deadline = trio.current_time(), self._limit.deadline
+        self._limit.deadline = math.inf
+        try:
+            yield
+        finally:
+            self._limit.deadline = deadline + trio.current_time() - began
 
     async def _be_alone(self) -> None:
         store = self._parties.store
