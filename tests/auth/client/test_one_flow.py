@@ -205,3 +205,27 @@ async def test_what_people_take_does_not_count(autojump_clock: Any, who: str) ->
     async with connected(town, provider) as client:
         await client.call_tool("work")
     assert trio.current_time() - begun > 250 + 2 * 20
+
+
+async def test_a_registration_is_seen_through_when_its_caller_is_cancelled(
+    autojump_clock: Any,
+) -> None:
+    town, scope = Town(), trio.CancelScope()
+    handle = town.handle
+
+    async def handle_slowly(method: str, path: str, headers: Any, content: bytes) -> Any:
+        found = await handle(method, path, headers, content)
+        if path == "/register":
+            scope.cancel()
+            await trio.sleep(1)
+        return found
+
+    town.handle = handle_slowly  # type: ignore[method-assign]
+    oauth = OAuth(callback=Person(town))
+    with scope:
+        async with connected(town, oauth) as client:
+            await client.call_tool("work")
+    assert scope.cancelled_caught
+    async with connected(town, oauth) as client:
+        await client.call_tool("work")
+    assert (town.registrations, town.logins) == (1, 1)
