@@ -15,12 +15,16 @@ import trio.testing
 from tests.transports.http._serving import make_certificate
 from trio_mcp.transports.websocket._defaults import FINISH_TIMEOUT, READ_SIZE
 from trio_mcp.transports.websocket._frames import Close, FrameGate
+from trio_mcp.transports.websocket._records import Records
 from trio_mcp.transports.websocket._stream import GuardedStream
 
 from ._wire import CLOSE, PONG, TEXT, Raw, frame
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from trio_mcp.transports.websocket._records import TlsStream
 
 
 def guarded() -> tuple[GuardedStream, trio.StapledStream[Any, Any]]:
@@ -290,6 +294,102 @@ async def test_frame_that_cannot_be_written_is_no_error():
     await stream.send_all(frame(TEXT, b"a"))
     assert stream.unwritable
     stream.close()
+    await far.aclose()
+
+
+async def encrypted_socket(folder: Path) -> tuple[GuardedStream, TlsStream]:
+    """Make a narrow connection that speaks TLS, and has shaken hands."""
+    files = make_certificate(folder)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(files["certfile"], files["keyfile"])
+    plain, far, _ = narrow_socket()
+    assert isinstance(plain._stream, trio.SocketStream)
+    assert isinstance(far, trio.SocketStream)
+    near = trio.SSLStream(Records(plain._stream), context, server_side=True)
+    context = ssl.create_default_context(cafile=files["certfile"])
+    reading = trio.SSLStream(
+        Records(far), context, server_hostname="localhost", https_compatible=True
+    )
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(reading.do_handshake)
+        await near.do_handshake()
+    stream = GuardedStream(
+        near, plain.gate, plain._read_head, is_client=False, peer="the client", write_timeout=1
+    )
+    stream.open()
+    return stream, reading
+
+
+@pytest.mark.parametrize("size", [1000, READ_SIZE - 1000, 4 * READ_SIZE])
+async def test_frame_of_tls_is_finished_after_a_cancel(tmp_path, mock_clock, size):
+    stream, far = await encrypted_socket(tmp_path)
+    answer = frame(TEXT, bytes(size), mask=False)
+    closing = frame(CLOSE, b"\x03\xe9", mask=False)
+    size = len(answer + closing)
+    assert await cancelled_on_the_way(stream, answer, far, size) == answer + closing
+
+
+async def test_close_that_was_encrypted_and_given_up_is_said_once(tmp_path, monkeypatch):
+    stream, far = await encrypted_socket(tmp_path)
+    records, flushes = stream._records, 0
+    assert records is not None
+    flush = records.flush
+
+    async def hold_up() -> None:
+        nonlocal flushes
+        flushes += 1
+        # The first time, there is nothing to wait for.
+        if flushes == 2:
+            await trio.sleep_forever()
+        await flush()
+
+    monkeypatch.setattr(records, "flush", hold_up)
+    said = frame(CLOSE, b"\x03\xe8", mask=False)
+    assert await cancelled_on_the_way(stream, said, far, len(said)) == said
+
+
+async def test_frame_of_tls_costs_no_task(tmp_path):
+    stream, far = await encrypted_socket(tmp_path)
+    tasks = CountsTasks()
+    trio.lowlevel.add_instrument(tasks)
+    await stream.send_all(frame(TEXT, bytes(1000)))
+    trio.lowlevel.remove_instrument(tasks)
+    assert tasks.made == 0
+    stream.close()
+    far.transport_stream.socket.close()
+
+
+async def test_tls_that_nobody_reads_is_given_up_at_its_limit_of_time(tmp_path, autojump_clock):
+    stream, far = await encrypted_socket(tmp_path)
+    while stream.lost is None:
+        await stream.send_all(frame(TEXT, bytes(READ_SIZE - 1000)))
+    assert "the client read nothing for 1 s" in str(stream.lost)
+    assert trio.current_time() == pytest.approx(1)
+    far.transport_stream.socket.close()
+
+
+async def test_tls_that_is_at_its_end_is_no_error(tmp_path):
+    stream, far = await encrypted_socket(tmp_path)
+    assert stream._records is not None
+    stream._records.socket.shutdown(socket.SHUT_WR)
+    await stream.send_all(frame(TEXT, b"a"))
+    assert stream.unwritable
+    await stream.send_all(frame(TEXT, b"b"))
+    stream.close()
+    far.transport_stream.socket.close()
+
+
+async def test_tls_that_speaks_without_end_breaks(autojump_clock):
+    class Speaking:
+        async def send_all(self, data: memoryview) -> None:
+            await trio.sleep_forever()
+
+    plain, far, _ = narrow_socket()
+    assert isinstance(plain._stream, trio.SocketStream)
+    with pytest.raises(trio.BrokenResourceError, match="come to an end"):
+        await Records(plain._stream).encrypt(Speaking(), memoryview(b"a"))  # type: ignore[arg-type]
+    assert trio.current_time() == pytest.approx(FINISH_TIMEOUT)
+    plain.close()
     await far.aclose()
 
 

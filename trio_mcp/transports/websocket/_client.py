@@ -38,6 +38,7 @@ from ._defaults import (
 )
 from ._frames import Close, FrameGate
 from ._reader import NoHandshake
+from ._records import Records
 from ._stream import GuardedStream, close_socket
 from ._url import read_url
 
@@ -353,7 +354,9 @@ def _answer_to_upgrade() -> h11.Connection:
 
 
 async def _encrypt(stream: trio.SocketStream, context: ssl.SSLContext, host: str) -> RawStream:
-    encrypted = trio.SSLStream(stream, context, server_hostname=host, https_compatible=True)
+    encrypted = trio.SSLStream(
+        Records(stream), context, server_hostname=host, https_compatible=True
+    )
     try:
         await encrypted.do_handshake()
     except BaseException:

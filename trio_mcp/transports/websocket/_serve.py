@@ -27,6 +27,7 @@ from trio_mcp.transports.http._serve_options import UNIX
 from ._defaults import PARTING_TIMEOUT
 from ._lifespan import ServerLifespan
 from ._options import read_options
+from ._records import Records
 from ._server_connection import Endpoint, ServerConnection
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from trio_mcp.transports.http._listeners import Listening
 
     from ._keywords import ServeWebSocketOptions
+    from ._stream import RawStream
 
 logger: Final = logging.getLogger("trio_mcp.websocket")
 
@@ -147,8 +149,9 @@ class _Run:
         self._endpoint = endpoint
         self._scheme = "ws" if tls is None else "wss"
         self._open: OpenConnections[ServerConnection] = OpenConnections(
-            endpoint.listening.max_connections, tls, logger
+            endpoint.listening.max_connections, None, logger
         )
+        self._tls = tls
 
     async def serve(  # noqa: ASYNC114 - only `serve_websocket` calls it
         self,
@@ -191,9 +194,13 @@ class _Run:
         return url if url.startswith(UNIX) else f"{url}{path}"
 
     async def _handle(self, socket_stream: trio.SocketStream) -> None:
-        stream = await self._open.admit(socket_stream)
-        if stream is None:
+        if await self._open.admit(socket_stream) is None:
             return
+        stream: RawStream = socket_stream
+        if self._tls is not None:
+            stream = trio.SSLStream(
+                Records(socket_stream), self._tls, server_side=True, https_compatible=True
+            )
         connection = ServerConnection(self._endpoint, stream)
         with self._open.holding(connection):
             await connection.run()

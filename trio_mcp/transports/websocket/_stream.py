@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, cast, final
 
 import trio
 
@@ -17,13 +17,15 @@ from trio_mcp._rpc._nursery import finish_begun
 from trio_mcp.errors import ConnectionLost
 
 from ._defaults import CUT_OFF, FINISH_TIMEOUT, READ_SIZE
+from ._records import Records
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ._frames import Close, FrameGate
+    from ._records import TlsStream
 
-    RawStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
+    RawStream = trio.SocketStream | TlsStream
     ReadHead = Callable[[RawStream], Awaitable[tuple[bytes, bytes]]]
 
 FRAMES_AT_ONCE: Final = 4 * 1024
@@ -87,6 +89,8 @@ class GuardedStream(trio.abc.Stream):
         self._part = bytearray()
         self.silent_since = math.inf
         self._writing = trio.Lock()
+        below = stream.transport_stream if isinstance(stream, trio.SSLStream) else None
+        self._records = below if isinstance(below, Records) else None
         self._corked: list[bytes] | None = None
         self.close_sent = False
         self._cut = False
@@ -204,6 +208,9 @@ class GuardedStream(trio.abc.Stream):
         if is_closing:
             frames = frames[: opcodes.index(_CLOSE_FRAME) + 1]
         rest = memoryview(b"".join(frames))
+        if self._records is not None and len(rest) <= READ_SIZE:
+            await self._write_records(self._records, rest, is_closing=is_closing)
+            return
         if not self._is_over and isinstance(self._stream, trio.SocketStream):
             rest = rest[await self._write_at_once(self._stream.socket, rest) :]
         self.close_sent = is_closing
@@ -235,6 +242,29 @@ class GuardedStream(trio.abc.Stream):
         else:
             self._lose_reader()
         return 0
+
+    async def _write_records(
+        self, records: Records, data: memoryview, *, is_closing: bool
+    ) -> None:
+        """Encrypt frames first, and then send what came of them.
+
+        Cancellation:
+          Nothing was begun, or the frames go out before whatever is written next.
+
+        """
+        try:
+            with trio.move_on_after(self._write_timeout):
+                await records.flush()
+                if not self._is_over:
+                    await records.encrypt(cast("TlsStream", self._stream), data)
+                self.close_sent = is_closing
+                await records.flush()
+                return
+        except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
+            self.unwritable = True
+            self.close_sent = is_closing
+        else:
+            self._lose_reader()
 
     async def _write_whole(self, rest: memoryview) -> None:
         self._cut = True
@@ -268,10 +298,12 @@ class GuardedStream(trio.abc.Stream):
 
         Bounded by the caller.
         """
-        with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+        with suppress(OSError, trio.BrokenResourceError, trio.ClosedResourceError):
             self._corked = None
             async with self._writing:
                 await self._write([close.dump(is_client=self.is_client)], is_last=True)
+                if self._records is not None:
+                    await self._records.flush()
             if self._cut:
                 return
             self.gate.admit(self._unread)
