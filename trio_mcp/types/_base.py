@@ -56,6 +56,14 @@ def is_input_required(value: object) -> TypeIs[InputRequiredResult]:
     return isinstance(value, WireModel) and getattr(value, "result_type", "") == "input_required"
 
 
+def drop_no_settings(capabilities: Any) -> None:
+    """Leave out of capabilities the settings of extensions that are no objects."""
+    settings: Any = capabilities.extensions
+    if settings is not None and not all(map(is_object, settings.values())):
+        kept = {name: each for name, each in settings.items() if is_object(each)}
+        object.__setattr__(capabilities, "extensions", kept)
+
+
 def is_array(value: object) -> TypeGuard[list[JsonValue]]:
     """Tell whether a JSON value is an array."""
     return isinstance(value, list)

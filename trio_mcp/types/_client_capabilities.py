@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ._base import JsonObject, WireModel, wire_field, wire_model
+from ._base import JsonObject, WireModel, drop_no_settings, wire_field, wire_model
 
 if TYPE_CHECKING:
     from ._task_capabilities import ClientTasksCapability
@@ -68,10 +68,14 @@ class ClientCapabilities(WireModel):
     elicitation: ElicitationCapability | None = wire_field(default=None, since="2025-06-18")
     roots: RootsCapability | None = None
 
-    # Of 2026-07-28, but the extension "apps" is agreed upon in older handshakes, too.
-    extensions: dict[str, JsonObject] | None = None
-    """Settings by the name of the extension."""
+    # Of 2026-07-28, but the extension "apps" is agreed upon in older handshakes, too. Values of
+    # any kind can be read, so that a mistake in one of them costs nothing else.
+    extensions: dict[str, Any] | None = None
+    """Settings by the name of the extension, each an object; others count as not declared."""
 
     tasks: ClientTasksCapability | None = wire_field(
         default=None, since="2025-11-25", until="2026-07-28"
     )
+
+    def __attrs_post_init__(self) -> None:
+        drop_no_settings(self)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ._base import JsonObject, WireModel, wire_field, wire_model
+from ._base import JsonObject, WireModel, drop_no_settings, wire_field, wire_model
 
 if TYPE_CHECKING:
     from ._task_capabilities import ServerTasksCapability
@@ -55,9 +55,12 @@ class ServerCapabilities(WireModel):
     completions: CompletionsCapability | None = wire_field(default=None, since="2025-03-26")
 
     # As for clients.
-    extensions: dict[str, JsonObject] | None = None
-    """Settings by the name of the extension."""
+    extensions: dict[str, Any] | None = None
+    """Settings by the name of the extension, each an object; others count as not declared."""
 
     tasks: ServerTasksCapability | None = wire_field(
         default=None, since="2025-11-25", until="2026-07-28"
     )
+
+    def __attrs_post_init__(self) -> None:
+        drop_no_settings(self)

@@ -77,11 +77,18 @@ def test_lines_end_as_on_either_system(end: str) -> None:
         ("a: b: c", "no YAML"),
         ("a: 1\n--- x\nb: 2", "no YAML"),
         ("a: \x00", "no YAML"),
+        ('a: "\\UFFFFFFFF"', "no YAML"),
+        ('a: "\\U00110000"', "no YAML"),
     ],
 )
 def test_what_json_cannot_say_is_refused(yaml: str, why: str) -> None:
     with pytest.raises(FrontmatterError, match=why):
         read_frontmatter(f"---\n{yaml}\n---\n")
+
+
+def test_version_of_yaml_that_is_no_number_is_refused() -> None:
+    with pytest.raises(FrontmatterError, match="no YAML"):
+        read_frontmatter(f"---\n%YAML {'1' * 5000}.1\n--- a\n---\n")
 
 
 @pytest.mark.parametrize(

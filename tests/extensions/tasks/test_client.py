@@ -247,7 +247,7 @@ class Scripted(Extension):
 
     identifier = TASKS
 
-    def __init__(self, created: dict[str, Any], *answers: dict[str, Any]) -> None:
+    def __init__(self, created: dict[str, Any], *answers: Any) -> None:
         self.created = {"resultType": "task", **task("working"), **created}
         self.answers = [*answers]
         self.asked: list[float] = []
@@ -267,7 +267,10 @@ class Scripted(Extension):
         self.asked.append(trio.current_time())
         if not self.answers:
             raise MCPError(-32602, "Unknown task: t")
-        return self.answers.pop(0)
+        answer = self.answers.pop(0)
+        if isinstance(answer, MCPError):
+            raise answer
+        return answer
 
     async def cancel(self, ctx: Any, params: dict[str, Any]) -> None:
         self.cancelled.append(params["taskId"])
@@ -336,6 +339,37 @@ async def test_what_is_no_answer_is_told_as_such(road, answer, fault):
     async with connect(scripted(Scripted({}, answer)), road) as client:
         with pytest.raises(InvalidResponse, match=fault):
             await client.call_tool("work")
+
+
+@directly
+@pytest.mark.parametrize("code", [-32603, -31503])
+@pytest.mark.parametrize(("failures", "outcome"), [(4, "done"), (5, "error")])
+async def test_a_server_may_fail_to_say_how_a_task_is_a_few_times(road, code, failures, outcome):
+    server = Scripted({}, *[MCPError(code, "not now")] * failures, DONE)
+    async with connect(scripted(server), road) as client:
+        if outcome == "done":
+            assert (await client.call_tool("work")).content[0].text == "done"
+        else:
+            assert (await error_of(client.call_tool("work"))).code == code
+
+
+@directly
+async def test_times_beyond_all_reason_are_waited_for_as_a_day_is(road):
+    server = Scripted({"pollIntervalMs": 10**400, "ttlMs": 10**400}, DONE)
+    async with connect(scripted(server), road) as client:
+        assert (await client.call_tool("work")).content[0].text == "done"
+    assert server.pauses == [24 * 3600]
+
+
+@in_memory
+async def test_the_first_of_several_answers_that_fail_is_the_one_error(road):
+    async def refuse(context, params):
+        await trio.sleep(0.1 if params.message == "wall" else 0.2)
+        raise MCPError(-31000, f"no {params.message}")
+
+    async with connect(studio().mcp, road, elicitation_callback=refuse) as client:
+        error = await error_of(client.call_tool("ask_twice"))
+    assert (error.code, error.message) == (-31000, "no wall")
 
 
 @directly

@@ -486,6 +486,35 @@ async def test_a_client_that_cancels_hears_that_the_store_is_away(road):
         assert (await task.get()).status == "cancelled"
 
 
+class Forgetful(InMemoryTaskStore):
+    """Cannot give a task, once, when it is told to."""
+
+    fails = False
+
+    async def get(self, task_id):
+        if self.fails:
+            self.fails = False
+            raise ConnectionError("the store is away")
+        return await super().get(task_id)
+
+    async def replace(self, task):
+        replaced = await super().replace(task)
+        # Whoever looks at what has changed comes next.
+        self.fails = replaced and task.status == "cancelled"
+        return replaced
+
+
+@in_memory
+async def test_work_is_cancelled_though_the_store_is_away_just_then(road):
+    made = studio(store=Forgetful())
+    async with connect(made.mcp, road) as client:
+        task = await start(client, "paint", {"seconds": 60})
+        await task.cancel()
+        await trio.sleep(1)
+        assert made.seen == ["the client cancelled the task"]
+        assert (await task.get()).status == "cancelled"
+
+
 # The store
 
 

@@ -83,7 +83,8 @@ def read_frontmatter(text: str) -> JsonObject:
 
     try:
         node = _loader()(head[1]).get_single_node()
-    except YAMLError as exc:
+    except (YAMLError, ArithmeticError, ValueError) as exc:
+        # The parser hands what it reads to int() and chr(), and lets out what they raise.
         raise FrontmatterError(f"its front matter is no YAML: {_problem(exc)}") from exc
     value: JsonValue = None if node is None else _value(node)
     if not is_object(value):

@@ -10,8 +10,15 @@ from trio_mcp._checks import check_kind
 from trio_mcp._codec._public import from_json, to_json
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.client import Client, ClientRequestContext, ClientSession
-from trio_mcp.errors import InvalidResponse, LocalError, MCPError
-from trio_mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, EmptyResult, ErrorData
+from trio_mcp.errors import InvalidResponse, LocalError, MCPError, RequestTimeout
+from trio_mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    SERVER_BUSY,
+    CallToolResult,
+    EmptyResult,
+    ErrorData,
+)
 
 from ._stored import OVER
 from ._wire import (
@@ -34,6 +41,12 @@ DEFAULT_POLL_SECONDS: Final = 1.0
 
 LEAST_POLL_SECONDS: Final = 0.05
 """The same, where it says less."""
+
+MAX_FAILURES: Final = 5
+"""Times in a row that the server may fail to say how a task is, before that is an error."""
+
+_LONGEST_MS: Final = 24 * 3600 * 1000
+# A day between two questions is as good as never, and a number that floats can hold.
 
 MAX_QUESTIONS: Final = 1_000
 """Questions of one task that are answered; a server that asks more is not taken seriously."""
@@ -155,7 +168,9 @@ class Task:
         Raises:
           TaskCancelled: if the task was cancelled.
           MCPError: what the call would have been answered with; -32602 if the server knows no
-            such task, or no longer; what a callback answers with, or -32601 where none is there.
+            such task, or no longer; what a callback answers with, or -32601 where none is there:
+            the first of them. A server that does not say how the task is, is asked up to five
+            times.
           InvalidResponse: if an answer of the server is none.
 
         Cancellation:
@@ -164,15 +179,34 @@ class Task:
         """
         async with open_background_nursery() as nursery:
             answering = _Answering(self, self._session, nursery)
-            latest = self._latest
             heard = trio.current_time()
+            failures = 0
             while True:
-                if latest is not None:
-                    await trio.sleep(_pause(latest, trio.current_time() - heard))
-                latest = task = await self.get()
+                if self._latest is not None:
+                    await trio.sleep(_pause(self._latest, trio.current_time() - heard))
+                try:
+                    task = await self.get()
+                except MCPError as exc:
+                    # The task goes on, whatever becomes of one question how it is.
+                    failures += 1
+                    if failures == MAX_FAILURES or not _may_pass(exc):
+                        raise
+                    await trio.sleep(DEFAULT_POLL_SECONDS)
+                    continue
+                failures = 0
                 if task.status in OVER:
                     return _result_of(task)
                 answering.take(task.input_requests or {})
+        # Left by the answer that failed first; the others were cancelled.
+        assert answering.failure is not None
+        raise answering.failure
+
+
+def _may_pass(error: MCPError) -> bool:
+    """Tell whether the same question may be answered another time."""
+    if isinstance(error, LocalError):
+        return isinstance(error, RequestTimeout)
+    return error.code in {INTERNAL_ERROR, SERVER_BUSY}
 
 
 def _pause(task: CreateTaskResult | DetailedTask, known: float) -> float:
@@ -185,11 +219,12 @@ def _pause(task: CreateTaskResult | DetailedTask, known: float) -> float:
     """
     interval = DEFAULT_POLL_SECONDS
     if task.poll_interval_ms is not None:
-        interval = max(LEAST_POLL_SECONDS, task.poll_interval_ms / 1000)
+        asked = min(task.poll_interval_ms, _LONGEST_MS) / 1000
+        interval = max(LEAST_POLL_SECONDS, asked)
     if task.ttl_ms is None:
         return interval
     # Whatever the interval is, a server that has let the task go is asked then.
-    left = task.ttl_ms / 1000 - known
+    left = min(task.ttl_ms, _LONGEST_MS) / 1000 - known
     return interval if left <= 0 else min(interval, max(LEAST_POLL_SECONDS, left))
 
 
@@ -216,6 +251,7 @@ class _Answering:
         self._session = session
         self._nursery = nursery
         self._scopes: dict[str, trio.CancelScope] = {}
+        self.failure: Exception | None = None
 
     def take(self, requests: Mapping[str, InputRequest]) -> None:
         """Begin to answer what is new, and leave what is no longer asked."""
@@ -232,11 +268,15 @@ class _Answering:
 
     async def _answer(self, key: str, request: InputRequest) -> None:
         with self._scopes[key]:
-            context = ClientRequestContext(session=self._session, request_id=key)
-            answer = await self._session.dispatch_input_request(context, request)
-            if isinstance(answer, ErrorData):
-                raise MCPError.from_error_data(answer)
-            await self._update(key, answer)
+            try:
+                context = ClientRequestContext(session=self._session, request_id=key)
+                answer = await self._session.dispatch_input_request(context, request)
+                if isinstance(answer, ErrorData):
+                    raise MCPError.from_error_data(answer)
+                await self._update(key, answer)
+            except Exception as exc:  # noqa: BLE001 - raised by whoever waits for the task
+                self.failure = self.failure or exc
+                self._nursery.cancel_scope.cancel(reason="a question could not be answered")
 
     async def _update(self, key: str, answer: InputResponse) -> None:
         refusal: MCPError | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from trio_mcp.server import TellFnT
 
     from ._run import TaskRun
-
-logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 
 CHANGED: Final = "notifications/tasks"
 
@@ -42,11 +39,7 @@ async def telling(run: TaskRun, task_ids: Sequence[str], tell: TellFnT) -> Async
             while not changed:
                 await has_changed.park()
             task_id, _ = changed.popitem()
-            try:
-                task = await run.store.get(task_id)
-            except Exception:
-                logger.exception("The task %.6s… could not be read", task_id)
-                continue
+            task = await run.read_at_last(task_id)
             if task is not None and versions.get(task_id) != task.version:
                 versions[task_id] = task.version
                 params = task.to_detailed()

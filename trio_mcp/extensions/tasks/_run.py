@@ -6,7 +6,8 @@ import logging
 import secrets
 from collections import deque
 from contextlib import asynccontextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 import trio
@@ -16,13 +17,15 @@ from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from ._stored import StoredTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
 
     from trio_mcp.types import TaskStatus
 
     from ._store import TaskStore
     from ._work import Work
+
+T = TypeVar("T")
 
 logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 
@@ -31,8 +34,8 @@ STORE_SECONDS: Final = 1.0
 
 FIRST_DELAY: Final = 0.1
 LONGEST_DELAY: Final = 5.0
-"""Seconds before a result is offered again to a store that did not take it: twice as many each
-time, up to the longest."""
+"""Seconds before a store is asked again that did not take a result, or did not give a task: twice
+as many each time, up to the longest."""
 
 _ID_BYTES: Final = 24
 
@@ -160,16 +163,22 @@ class TaskRun:
         self, task_id: str, status: TaskStatus, **changes: Any
     ) -> None:
         """The same for work that is done: again and again, while the store cannot take it."""
+        what = "The end of the task %.6s… could not be stored; it is tried again"
+        await self._at_last(what, task_id, partial(self.end, task_id, status, **changes))
+
+    async def read_at_last(self, task_id: str) -> StoredTask | None:
+        """Read a task that has changed: again and again, while the store cannot give it."""
+        what = "The task %.6s… could not be read; it is tried again"
+        return await self._at_last(what, task_id, partial(self.store.get, task_id))
+
+    async def _at_last(self, what: str, task_id: str, attempt: Callable[[], Awaitable[T]]) -> T:
         delay = FIRST_DELAY
         while True:
             try:
-                await self.end(task_id, status, **changes)
+                return await attempt()
             except Exception as exc:
                 level = logging.ERROR if delay == FIRST_DELAY else logging.DEBUG
-                message = "The end of the task %.6s… could not be stored; it is tried again"
-                logger.log(level, message, task_id, exc_info=exc)
-            else:
-                return
+                logger.log(level, what, task_id, exc_info=exc)
             await trio.sleep(delay)
             delay = min(2 * delay, LONGEST_DELAY)
 

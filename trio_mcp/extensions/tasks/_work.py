@@ -254,11 +254,7 @@ class Work:
             self._woken = trio.Event()
             if self._task_id is None:
                 continue
-            try:
-                task = await self._run.store.get(self._task_id)
-            except Exception:
-                logger.exception("The task %.6s… could not be read", self._task_id)
-                continue
+            task = await self._run.read_at_last(self._task_id)
             if task is None or task.status == "cancelled":
                 self._scope.cancel(reason="the client cancelled the task")
                 return
