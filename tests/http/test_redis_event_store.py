@@ -212,7 +212,8 @@ async def test_what_somebody_else_has_written_is_not_sent(redis_server, spoil):
 
 
 async def wait_lost(store):
-    ((link,),) = store._links.values()
+    assert len(store._links) == 1
+    link = store._links.here()
     while link._is_connected:
         await trio.testing.wait_all_tasks_blocked()
 
@@ -257,17 +258,17 @@ async def test_a_stream_that_lost_a_message_is_not_resumed_across_it(redis_serve
     store = RedisEventStore(redis_server.url)
     async with store.open():
         first = await store.store_event("a", note(0))
-        link = store._link()
+        link = store._links.here()
 
         async def fail(command, *args):
             if kept:
                 await link.ask(command, *args)
             raise ConnectionError("nobody heard the answer")
 
-        store._link = lambda: Broken(fail)
+        store._links.here = lambda: Broken(fail)
         with pytest.raises(ConnectionError):
             await store.store_event("a", note(1))
-        del store._link
+        del store._links.here
         last = await store.store_event("a", note(2))
         stream, found = await replay(store, first)
         if kept:
@@ -290,18 +291,18 @@ async def test_what_was_cancelled_and_comes_again_is_kept_once(redis_server, kep
     async with store.open():
         first = await store.store_event("a", note(0))
         same = await store.store_event("a", note(1))
-        link = store._link()
+        link = store._links.here()
 
         async def hang(command, *args):
             if kept:
                 await link.ask(command, *args)
             await trio.sleep_forever()
 
-        store._link = lambda: Broken(hang)
+        store._links.here = lambda: Broken(hang)
         with trio.move_on_after(0.05) as scope:
             await store.store_event("a", note(1))
         assert scope.cancelled_caught
-        del store._link
+        del store._links.here
         again = await store.store_event("a", note(1))
         last = await store.store_event("a", note(2))
         assert await replay(store, first) == ("a", [(same, 1), (again, 1), (last, 2)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import random
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
@@ -15,6 +16,8 @@ from trio_mcp._rpc._trouble import Trouble
 from ._redis import RedisLost, RedisRefused, connect_redis
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from ._redis import RedisAddress, RedisConnection
 
 logger: Final = logging.getLogger("trio_mcp.redis")
@@ -181,3 +184,45 @@ class RedisLink:
     @property
     def _is_connected(self) -> bool:
         return self._connection is not None and self._connection.is_usable
+
+
+class RedisLinks:
+    """The links of a store, one for each block in which it is open.
+
+    Args:
+      what: The store, as an error calls it.
+
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        # Of each run of Trio, since a connection belongs to one.
+        self._links: dict[trio.lowlevel.TrioToken, list[RedisLink]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._links.values()))
+
+    @contextmanager
+    def added(self, link: RedisLink) -> Generator[None, None, None]:
+        """Have one more as long as the block lasts."""
+        run = trio.lowlevel.current_trio_token()
+        links = self._links.setdefault(run, [])
+        links.append(link)
+        try:
+            yield
+        finally:
+            links.remove(link)
+            if not links:
+                del self._links[run]
+
+    def here(self) -> RedisLink:
+        """Give one of this run of Trio.
+
+        Raises:
+          RuntimeError: if the store is not open here.
+
+        """
+        links = self._links.get(trio.lowlevel.current_trio_token())
+        if not links:
+            raise RuntimeError(f"This {self._what} is not open: `async with store.open():`")
+        return links[0]

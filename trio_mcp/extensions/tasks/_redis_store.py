@@ -6,8 +6,6 @@ import hashlib
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-import trio
-
 from trio_mcp._checks import check_kind, check_whole
 from trio_mcp._codec import dumps, loads
 from trio_mcp._rpc._nursery import open_background_nursery
@@ -17,7 +15,7 @@ from trio_mcp.transports._redis import (
     check_prefix,
     require_coredis,
 )
-from trio_mcp.transports._redis_link import RedisLink
+from trio_mcp.transports._redis_link import RedisLink, RedisLinks
 
 from ._store import Listeners, TooManyTasks
 from ._stored import StoredTask
@@ -105,8 +103,7 @@ class RedisTaskStore:
         self._channel = f"{prefix}:tasks"
         self._max_tasks_per_owner = max_tasks_per_owner
         self._listeners = Listeners()
-        # Of each run of Trio, since a connection belongs to one.
-        self._links: dict[trio.lowlevel.TrioToken, list[RedisLink]] = {}
+        self._links = RedisLinks("task store")
 
     def __repr__(self) -> str:
         return f"<RedisTaskStore {self._address}, prefix {self._prefix!r}>"
@@ -121,24 +118,11 @@ class RedisTaskStore:
           ConnectionError: if Redis cannot be reached, or does not let this in.
 
         """
-        run = trio.lowlevel.current_trio_token()
         link = RedisLink(self._address, _Conversation(self._channel, self._listeners))
         async with open_background_nursery() as nursery:
             await nursery.start(link.run, name="Redis task store")
-            links = self._links.setdefault(run, [])
-            links.append(link)
-            try:
+            with self._links.added(link):
                 yield
-            finally:
-                links.remove(link)
-                if not links:
-                    del self._links[run]
-
-    def _link(self) -> RedisLink:
-        links = self._links.get(trio.lowlevel.current_trio_token())
-        if not links:
-            raise RuntimeError("This task store is not open: `async with store.open():`")
-        return links[0]
 
     async def create(self, task: StoredTask) -> None:
         """See `TaskStore.create`.
@@ -152,7 +136,7 @@ class RedisTaskStore:
         keys = [self._name(task.task_id)]
         if task.owner is not None:
             keys.append(f"{self._prefix}:tasks-of:{_digest(task.owner)}")
-        is_kept = await self._link().ask(
+        is_kept = await self._links.here().ask(
             b"EVAL",
             _CREATE,
             len(keys),
@@ -174,7 +158,7 @@ class RedisTaskStore:
           ConnectionError: if Redis is away.
 
         """
-        written: bytes | None = await self._link().ask(b"HGET", self._name(task_id), b"task")
+        written: bytes | None = await self._links.here().ask(b"HGET", self._name(task_id), b"task")
         return None if written is None else StoredTask.from_json(loads(written))
 
     async def replace(self, task: StoredTask) -> bool:
@@ -185,7 +169,7 @@ class RedisTaskStore:
 
         """
         check_kind("task", task, StoredTask)
-        is_next: int = await self._link().ask(
+        is_next: int = await self._links.here().ask(
             b"EVAL",
             _REPLACE,
             1,
@@ -205,7 +189,9 @@ class RedisTaskStore:
           ConnectionError: if Redis is away.
 
         """
-        await self._link().ask(b"EVAL", _DELETE, 1, self._name(task_id), self._channel, task_id)
+        await self._links.here().ask(
+            b"EVAL", _DELETE, 1, self._name(task_id), self._channel, task_id
+        )
 
     def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
         """See `TaskStore.subscribe`."""

@@ -25,7 +25,7 @@ from trio_mcp.transports._redis import (
     check_prefix,
     require_coredis,
 )
-from trio_mcp.transports._redis_link import RedisLink
+from trio_mcp.transports._redis_link import RedisLink, RedisLinks
 
 from ._event_store import EventMessage, SharedEventStore
 from ._redis_scripts import END, SHAS, STORE
@@ -127,8 +127,7 @@ class RedisEventStore(SharedEventStore):
         self._max_streams = max_streams_per_session
         self._max_of_session = max_bytes_per_session
         self._ttl_ms = int(min(ttl, 10**9) * 1000)
-        # Of each run of Trio, since a connection belongs to one.
-        self._links: dict[trio.lowlevel.TrioToken, list[RedisLink]] = {}
+        self._links = RedisLinks("event store")
         self._doubts: OrderedDict[StreamId, _Doubt] = OrderedDict()
         self._me = ""
         self._calls = itertools.count()
@@ -144,30 +143,17 @@ class RedisEventStore(SharedEventStore):
           ConnectionError: if Redis cannot be reached, or does not let this in.
 
         """
-        run = trio.lowlevel.current_trio_token()
         link = RedisLink(self._address)
         async with open_background_nursery() as nursery:
             await nursery.start(link.run, name="Redis event store")
             if not self._links:
                 # Here, since a process that was forked is another one.
                 self._me = secrets.token_hex(8)
-            links = self._links.setdefault(run, [])
-            links.append(link)
-            nursery.start_soon(self._tell_alive, link, name="Redis event store's life")
-            try:
+            with self._links.added(link):
+                nursery.start_soon(self._tell_alive, link, name="Redis event store's life")
                 yield
-                if len(links) == len(self._links) == 1:
+                if len(self._links) == 1:
                     await self._tell_gone(link)
-            finally:
-                links.remove(link)
-                if not links:
-                    del self._links[run]
-
-    def _link(self) -> RedisLink:
-        links = self._links.get(trio.lowlevel.current_trio_token())
-        if not links:
-            raise RuntimeError("This event store is not open: `async with store.open():`")
-        return links[0]
 
     async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
         """See `EventStore.store_event`.
@@ -211,7 +197,7 @@ class RedisEventStore(SharedEventStore):
         return f"{key}-{entry_id.decode()}"
 
     async def _run_script(self, script: bytes, *args: bytes | str | int) -> Any:
-        link = self._link()
+        link = self._links.here()
         try:
             return await link.ask(b"EVALSHA", SHAS[script], *args)
         except RedisRefused as exc:
@@ -233,7 +219,7 @@ class RedisEventStore(SharedEventStore):
           ConnectionError: if Redis is away.
 
         """
-        link = self._link()
+        link = self._links.here()
         key, entry_id = _read_event_id(last_event_id)
         if not entry_id:
             await trio.lowlevel.checkpoint()
@@ -264,7 +250,7 @@ class RedisEventStore(SharedEventStore):
           ConnectionError: if Redis is away.
 
         """
-        link = self._link()
+        link = self._links.here()
         key, entry_id = _read_event_id(event_id)
         if not entry_id:
             await trio.lowlevel.checkpoint()
@@ -297,7 +283,7 @@ class RedisEventStore(SharedEventStore):
 
     async def is_written(self, stream_id: StreamId) -> bool:
         """See `SharedEventStore.is_written`. One that dies counts as alive for 15 seconds."""
-        link = self._link()
+        link = self._links.here()
         name = self._name(self._key(stream_id))
         entries = await link.ask(b"XREVRANGE", name, b"+", b"-", b"COUNT", 1)
         if not entries:
@@ -315,7 +301,7 @@ class RedisEventStore(SharedEventStore):
     async def has_ended(self, session_id: str) -> bool:
         """See `SharedEventStore.has_ended`."""
         name = f"{self._prefix}:ended:{self._key(session_id)}"
-        return bool(await self._link().ask(b"EXISTS", name))
+        return bool(await self._links.here().ask(b"EXISTS", name))
 
     def _key(self, stream_id: StreamId) -> str:
         # One that says nothing of the stream, whose id is a secret.
