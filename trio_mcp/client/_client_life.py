@@ -23,7 +23,7 @@ from trio_mcp.types._revisions import LATEST_HANDSHAKE
 from ._arguments import check_options
 from ._cache import ResponseCache
 from ._cache_store import CacheConfig
-from ._extensions import Extensions
+from ._extensions_of_client import Extensions
 from ._input_rounds import DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
 from ._negotiation import negotiate
 from ._roads import check_reopens, older_road_to, road_to

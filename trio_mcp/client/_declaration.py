@@ -11,7 +11,7 @@ from trio_mcp._codec import encode
 from trio_mcp._protocol._meta import build_client_envelope
 from trio_mcp.types._revisions import LATEST_MODERN, revision_for
 
-from ._extensions import Extensions
+from ._extensions_of_client import Extensions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,7 +23,7 @@ from trio_mcp.types._revisions import LATEST_HANDSHAKE
 
 from ._callbacks import ClientRequestContext
 from ._elicitation import with_defaults
-from ._extensions import DROPPED, read_notification
+from ._extensions_of_client import DROPPED, read_notification
 from ._listeners import Listeners
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._revisions import Revision
 
     from ._callbacks import Callbacks
-    from ._extensions import Extensions
+    from ._extensions_of_client import Extensions
     from ._session import ClientSession
 
     NotificationListener = Callable[[str, JsonObject], None]

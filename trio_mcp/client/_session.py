@@ -23,7 +23,8 @@ from ._arguments import (
 )
 from ._callbacks import Callbacks, ClientRequestContext
 from ._declaration import declare
-from ._extensions import ClaimContext, Extensions, UnexpectedClaimedResult, read_claimed
+from ._extensions import ClaimContext, UnexpectedClaimedResult
+from ._extensions_of_client import Extensions, read_claimed
 from ._mirrors import Mirrors
 from ._output_schema import OutputSchemas
 from ._pages import MAX_LISTED, PageReader
@@ -31,6 +32,7 @@ from ._results import read_result, refuse_input
 from ._roads import channel_opener
 from ._serving import ClientServing
 from ._session_older import OlderSession
+from ._tool_calls import ToolCallContext, intercepted
 from ._tool_lookup import ToolLookup, time_left
 
 if TYPE_CHECKING:
@@ -59,8 +61,9 @@ if TYPE_CHECKING:
         MessageHandlerFnT,
         SamplingFnT,
     )
-    from ._extensions import NotificationBinding, ResultClaim
+    from ._extensions import ClientExtension, NotificationBinding, ResultClaim
     from ._session_life import OpenLink
+    from ._tool_calls import ToolCallAnswer
     from ._tool_lookup import ToolPage
 
 logger: Final = logging.getLogger("trio_mcp.client")
@@ -88,9 +91,10 @@ class ClientSession(OlderSession):
       log_level: Ask for log messages, from this level on: a modern server with each request, an
         older one that announces them after the handshake (``logging/setLevel``).
       sampling_capabilities: What the sampling callback can do beyond the minimum.
-      extensions: Extensions to declare, with their settings.
-      result_claims: By extension, what it claims of the results of tools.
-      notification_bindings: What listens to notifications of extensions.
+      extensions: What is declared and understood beyond the core protocol, as of `Client`; or a
+          dict of extensions that are only declared, with their settings.
+      result_claims: By extension, what else it claims of the results of tools.
+      notification_bindings: What else listens to notifications of extensions.
       ping_interval: Seconds between signs of life that an older server is asked for; one that
           is not answered within as many ends the connection. None, the default, for none.
       open_link: Opens another way to the server, in place of the two streams.
@@ -111,7 +115,7 @@ class ClientSession(OlderSession):
         *,
         log_level: LoggingLevel | None = None,
         sampling_capabilities: SamplingCapability | None = None,
-        extensions: dict[str, dict[str, Any]] | None = None,
+        extensions: Sequence[ClientExtension] | dict[str, dict[str, Any]] | None = None,
         result_claims: Mapping[str, Sequence[ResultClaim[Any]]] | None = None,
         notification_bindings: Sequence[NotificationBinding[Any]] | None = None,
         ping_interval: float | None = None,
@@ -143,7 +147,7 @@ class ClientSession(OlderSession):
                 "open_link": open_link,
             }
         )
-        self._extensions = Extensions.checked(extensions, result_claims, notification_bindings)
+        self._extensions = Extensions.given(extensions, result_claims, notification_bindings)
         declaration = declare(
             callbacks, sampling_capabilities, self._extensions, client_info, log_level
         )
@@ -194,6 +198,7 @@ class ClientSession(OlderSession):
         meta: RequestParamsMeta | None = None,
         allow_input_required: bool = False,
         allow_claimed: bool = False,
+        finish_claimed: bool = False,
         reset_timeout_on_progress: bool = False,
         max_total_timeout: float | None = None,
     ) -> types.CallToolResult | types.InputRequiredResult | types.Result:
@@ -210,6 +215,7 @@ class ClientSession(OlderSession):
           meta: Further ``_meta`` of the request.
           allow_input_required: Return an `InputRequiredResult` instead of refusing it.
           allow_claimed: Return the result of an extension instead of refusing it.
+          finish_claimed: Have the extension finish the call instead, as `resolve_claimed` does.
           reset_timeout_on_progress: Let progress start the timeout anew.
           max_total_timeout: Seconds from the call on after which progress no longer helps,
               and a server that does not read is given up; ten times the timeout when None. It
@@ -227,6 +233,7 @@ class ClientSession(OlderSession):
               this one; where that fails, or takes longer than the call may, the result is
               returned unchecked.
           UnexpectedClaimedResult: if an extension has to finish the call.
+          Exception: what an extension raised that stands round the calls.
           TypeError: if an argument is of the wrong kind, or the arguments are no JSON;
               ``ValueError`` for numbers that are none, and for answers or a state that the
               revision does not know. Nothing is sent then.
@@ -242,6 +249,8 @@ class ClientSession(OlderSession):
             params["arguments"] = object_to_json("arguments", arguments)
         add_input(params, input_responses, request_state, allow_input_required, self._revision)
         check_flag("allow_claimed", allow_claimed)
+        if finish_claimed is not False:
+            check_flag("finish_claimed", finish_claimed)
         options = self._options(
             "read_timeout_seconds",
             read_timeout_seconds,
@@ -252,27 +261,51 @@ class ClientSession(OlderSession):
         # For audit (tools, security considerations): the name, but not what it is called with.
         logger.debug("The tool %r is called", name)
         began = trio.current_time() if options.is_limited else None
-        json = await self._send_call(params, options, meta)
-        revision = self._require_revision()
-        if revision.has_result_type and json.get("resultType") not in _UNCLAIMED:
-            claimed = self._read_claimed(json, revision)
-            if claimed is not None:
-                if allow_claimed:
-                    return claimed
-                raise UnexpectedClaimedResult(claimed)
-        result = read_result("tools/call", json, types.CallToolResult, revision)
+        answer: ToolCallAnswer
+        if self._extensions.interceptors:
+            context = ToolCallContext(
+                session=self,
+                allow_claimed=allow_claimed,
+                read_timeout_seconds=read_timeout_seconds,
+                progress_callback=progress_callback,
+            )
+            answer = await self._send_intercepted(params, options, meta, context)
+        else:
+            answer = await self._send_call(params, options, meta)
+        result = self._read_call(answer) if answer.__class__ is dict else answer
         if isinstance(result, types.CallToolResult):
             if self._output_schemas.should_know(name, result):
                 return await self._check_unknown(name, result, time_left(options, began))
             self._output_schemas.check(name, result)
             return result
-        return result if allow_input_required else refuse_input("tools/call", result)
+        if isinstance(result, types.InputRequiredResult):
+            return result if allow_input_required else refuse_input("tools/call", result)
+        if allow_claimed:
+            return result
+        if finish_claimed:
+            return await self.resolve_claimed(result, name, read_timeout_seconds)
+        raise UnexpectedClaimedResult(result)
 
     def _send_call(
         self, params: JsonObject, options: CallOptions, meta: RequestParamsMeta | None
     ) -> Coroutine[Any, Any, JsonObject]:
         send = self._send_mirrored if self._mirrors_arguments else self._send
         return send("tools/call", params, options, meta)
+
+    async def _send_intercepted(
+        self,
+        params: JsonObject,
+        options: CallOptions,
+        meta: RequestParamsMeta | None,
+        context: ToolCallContext,
+    ) -> ToolCallAnswer:
+        link = self._require_link()
+        if link.mends:
+            # What stands round the call asks what the server can do, and not what it could.
+            options = await once_usable(link, "tools/call", options)
+        return await intercepted(
+            self._extensions.interceptors, self._send_call, params, options, meta, context
+        )
 
     async def _send_mirrored(
         self,
@@ -306,6 +339,14 @@ class ClientSession(OlderSession):
     def _mirrored(self, params: JsonObject, options: CallOptions) -> CallOptions:
         headers = self._mirrors.headers(params["name"], params.get("arguments"))
         return attrs.evolve(options, headers=headers) if headers else options
+
+    def _read_call(self, json: JsonObject) -> types.Result:
+        revision = self._require_revision()
+        if revision.has_result_type and json.get("resultType") not in _UNCLAIMED:
+            claimed = self._read_claimed(json, revision)
+            if claimed is not None:
+                return claimed
+        return read_result("tools/call", json, types.CallToolResult, revision)
 
     def _read_claimed(self, json: JsonObject, revision: Revision) -> types.Result | None:
         # Extension negotiation: it is in force if both sides have declared it.

@@ -1,0 +1,179 @@
+"""The extensions of one client, checked and laid out for use."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from trio_mcp._checks import check_items, check_mapping
+from trio_mcp._codec import DecodeError, checked_copy, decode, excerpt
+from trio_mcp._protocol._meta import check_extension_id
+from trio_mcp.types._methods import METHODS
+
+from ._extensions import (
+    ClaimedT,
+    ClientExtension,
+    NotificationBinding,
+    NotifyParamsT,
+    ResultClaim,
+)
+from ._results import decode_answer
+
+if TYPE_CHECKING:
+    from trio_mcp import types
+    from trio_mcp._rpc._repeats import Repeats
+    from trio_mcp.types._base import JsonObject
+    from trio_mcp.types._revisions import Revision
+
+DROPPED: Final = "%s of the server was dropped: %s"
+"""What the log says of a notification that is not as its method has it."""
+
+logger: Final = logging.getLogger("trio_mcp.client")
+
+
+@attrs.frozen(kw_only=True)
+class Extensions:
+    """The extensions of one client, checked and laid out for use."""
+
+    settings: Mapping[str, JsonObject] = attrs.field(factory=dict[str, "JsonObject"])
+    claims: Mapping[str, Sequence[ResultClaim[Any]]] = attrs.field(
+        factory=dict[str, "Sequence[ResultClaim[Any]]"]
+    )
+    bindings: Sequence[NotificationBinding[Any]] = ()
+
+    @classmethod
+    def of(cls, extensions: Sequence[ClientExtension]) -> Extensions:
+        """Ask extensions for what they bring.
+
+        Raises:
+          ValueError: if an identifier is wrong or given twice, or two claims or two
+              listeners are for the same.
+
+        """
+        settings: dict[str, JsonObject] = {}
+        claims: dict[str, Sequence[ResultClaim[Any]]] = {}
+        bindings: list[NotificationBinding[Any]] = []
+        check_items("extensions", extensions, ClientExtension, "a list of extensions")
+        for extension in extensions:
+            identifier = getattr(extension, "identifier", None)
+            if isinstance(identifier, str) and identifier in settings:
+                raise ValueError(f"the extension {identifier!r} is given twice")
+            check_extension_id(identifier, type(extension).__name__)
+            assert identifier is not None
+            name = type(extension).__name__
+            settings[identifier] = extension.settings()
+            check_mapping(f"what {name}.settings() returned", settings[identifier])
+            claims[identifier] = extension.claims()
+            check_items(
+                f"what {name}.claims() returned", claims[identifier], ResultClaim, "a list"
+            )
+            heard = extension.notifications()
+            check_items(
+                f"what {name}.notifications() returned", heard, NotificationBinding, "a list"
+            )
+            bindings += heard
+        return cls.checked(settings, claims, bindings)
+
+    @classmethod
+    def checked(
+        cls,
+        settings: Mapping[str, Mapping[str, Any]] | None,
+        claims: Mapping[str, Sequence[ResultClaim[Any]]] | None,
+        bindings: Sequence[NotificationBinding[Any]] | None,
+    ) -> Extensions:
+        """Check what a session was given.
+
+        Raises:
+          ValueError: see `of`; also for claims of an extension that is not declared.
+
+        """
+        check_mapping("extensions", settings or {}, Mapping)
+        check_mapping("result_claims", claims or {}, Sequence)
+        check_items("notification_bindings", bindings or (), NotificationBinding, "a list")
+        own: dict[str, JsonObject] = {}
+        for identifier, declared in (settings or {}).items():
+            check_extension_id(identifier, "extensions")
+            own[identifier] = checked_copy(dict(declared), f"settings of {identifier}")
+        claimed: set[str] = set()
+        for identifier, each in (claims or {}).items():
+            if identifier not in own:
+                raise ValueError(f"claims of {identifier!r}, which is not among the extensions")
+            check_items(f"result_claims[{identifier!r}]", each, ResultClaim, "a list")
+            for claim in each:
+                if claim.result_type in claimed:
+                    raise ValueError(f"two claims on the resultType {claim.result_type!r}")
+                claimed.add(claim.result_type)
+        methods = [binding.method for binding in bindings or ()]
+        if len(set(methods)) < len(methods):
+            raise ValueError(f"a notification is bound twice: {', '.join(sorted(methods))}")
+        kept = {identifier: tuple(each) for identifier, each in (claims or {}).items() if each}
+        return cls(settings=own, claims=kept, bindings=tuple(bindings or ()))
+
+    def declared_at(self, revision: Revision) -> dict[str, JsonObject] | None:
+        """Return what to declare to a server of a revision; None for nothing."""
+        declared = {
+            identifier: settings
+            for identifier, settings in self.settings.items()
+            if identifier not in self.claims
+            or any(claim.is_in_force(revision) for claim in self.claims[identifier])
+        }
+        return declared or None
+
+    def claim_for(
+        self, result_type: object, revision: Revision
+    ) -> tuple[str, ResultClaim[Any]] | None:
+        """Find the claim on a ``resultType``, and the identifier of its extension."""
+        for identifier, claims in self.claims.items():
+            for claim in claims:
+                if claim.result_type == result_type and claim.is_in_force(revision):
+                    return identifier, claim
+        return None
+
+    def claim_of(self, result: types.Result) -> ResultClaim[Any]:
+        """Find the claim that a result was read by."""
+        for claims in self.claims.values():
+            for claim in claims:
+                if claim.model is type(result) and _kind_of(result) in (None, claim.result_type):
+                    return claim
+        raise LookupError(f"nothing claims {type(result).__name__}")
+
+    def binding_for(self, method: str) -> NotificationBinding[Any] | None:
+        """Find what listens to a notification, unless the core protocol defines it."""
+        if method in METHODS:
+            return None
+        for binding in self.bindings:
+            if binding.method == method:
+                return binding
+        return None
+
+
+def _kind_of(result: types.Result) -> object:
+    kind: object = getattr(result, "result_type", None)
+    return result.extra.get("resultType") if kind is None else kind
+
+
+def read_claimed(claim: ResultClaim[ClaimedT], result: JsonObject, revision: Revision) -> ClaimedT:
+    """Read a result that an extension claims.
+
+    Raises:
+      InvalidResponse: if it is not of the claim's model.
+
+    """
+    return decode_answer(claim.method, result, claim.model, revision)
+
+
+def read_notification(
+    binding: NotificationBinding[NotifyParamsT],
+    params: JsonObject,
+    revision: Revision,
+    repeats: Repeats,
+) -> NotifyParamsT | None:
+    """Read what an extension's notification says; None, and a log line, if it does not fit."""
+    try:
+        return decode(binding.params_type, params, revision, where="params")
+    except (DecodeError, ValueError) as exc:
+        repeats.warn(logger, DROPPED, binding.method, excerpt(str(exc)))
+        return None
