@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import attrs
 import trio
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from trio_mcp.types import InputRequest, InputResponse, JsonObject
 
     from ._run import TaskRun
+    from ._stored import StoredTask
 
 logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 
@@ -41,6 +42,11 @@ _LONGEST_DELAY: Final = 0.25
 # Seconds before a tool that gave a state and asked nothing is called again, as clients do.
 
 _INTERNAL: Final = "Internal server error"
+
+CANCELLED: Final = "the client cancelled the task"
+EXPIRED: Final = "the time of the task is over"
+DELETED: Final = "the task was deleted"
+"""Why work is cancelled, in the words of ``ctx.cancel_reason``."""
 
 
 @attrs.frozen(eq=False)
@@ -224,7 +230,11 @@ class Work:
         question = self._questions[key] = _Question(request)
         written = to_json(request)
         try:
-            await self._run.change(task_id, lambda task, now: task.asking(now, key, written))
+            task = await self._run.change(
+                task_id, lambda task, now: task.asking(now, key, written)
+            )
+            if task is None or task.is_over:
+                await self._give_up(task)
             await question.answered.wait()
         finally:
             del self._questions[key]
@@ -233,6 +243,18 @@ class Work:
                 with finish_within(STORE_SECONDS):
                     await self._run.withdraw(task_id, key)  # noqa: ASYNC102 - as above
         return read_answer(request, question.answer)
+
+    async def _give_up(self, task: StoredTask | None) -> NoReturn:
+        """End work whose task is over: nobody could answer it any more.
+
+        Raises:
+          MCPError: where the tool does not let itself be cancelled.
+
+        """
+        reason = self._why_over(task)
+        self.stop(reason)
+        await trio.lowlevel.checkpoint_if_cancelled()
+        raise MCPError(INTERNAL_ERROR, f"Nobody can be asked: {reason}")
 
     async def _ask_all(self, asked: InputRequiredResult) -> dict[str, InputResponse]:
         requests = asked.input_requests or {}
@@ -244,9 +266,20 @@ class Work:
             }
         )
 
+    # What becomes of the task meanwhile
+
     def wake(self) -> None:
         """The task may have changed."""
         self._woken.set()
+
+    def stop(self, reason: str) -> None:
+        """End the work: its task is over, as somebody else has written down."""
+        self._scope.cancel(reason=reason)
+
+    def _why_over(self, task: StoredTask | None) -> str:
+        if task is not None:
+            return CANCELLED if task.status == "cancelled" else f"the task is {task.status}"
+        return EXPIRED if trio.current_time() >= self._scope.deadline else DELETED
 
     async def _watch(self) -> None:
         while True:
@@ -255,8 +288,8 @@ class Work:
             if self._task_id is None:
                 continue
             task = await self._run.read_at_last(self._task_id)
-            if task is None or task.status == "cancelled":
-                self._scope.cancel(reason="the client cancelled the task")
+            if task is None or task.is_over:
+                self.stop(self._why_over(task))
                 return
             for key, question in self._questions.items():
                 answer = task.input_responses.get(key)
