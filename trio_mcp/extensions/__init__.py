@@ -44,10 +44,12 @@ if TYPE_CHECKING:
     from trio_mcp.extensions.tasks._client import TasksClientExtension as TasksClientExtension
     from trio_mcp.extensions.tasks._handle import Task as Task
     from trio_mcp.extensions.tasks._handle import TaskCancelled as TaskCancelled
+    from trio_mcp.extensions.tasks._memory_store import InMemoryTaskStore as InMemoryTaskStore
     from trio_mcp.extensions.tasks._redis_store import RedisTaskStore as RedisTaskStore
     from trio_mcp.extensions.tasks._server import TasksExtension as TasksExtension
     from trio_mcp.extensions.tasks._server import TaskSupport as TaskSupport
-    from trio_mcp.extensions.tasks._store import InMemoryTaskStore as InMemoryTaskStore
+    from trio_mcp.extensions.tasks._store import ListingTaskStore as ListingTaskStore
+    from trio_mcp.extensions.tasks._store import TaskPage as TaskPage
     from trio_mcp.extensions.tasks._store import TaskStore as TaskStore
     from trio_mcp.extensions.tasks._store import TooManyTasks as TooManyTasks
     from trio_mcp.extensions.tasks._stored import StoredTask as StoredTask
@@ -66,6 +68,7 @@ __all__ = [
     "InMemoryTaskStore",
     "InvalidSkill",
     "InvalidSkillEntry",
+    "ListingTaskStore",
     "RedisTaskStore",
     "ResourceCsp",
     "ResourcePermissions",
@@ -84,6 +87,7 @@ __all__ = [
     "Task",
     "TaskCancelled",
     "TaskError",
+    "TaskPage",
     "TaskStore",
     "TaskSupport",
     "TasksClientExtension",
@@ -111,9 +115,10 @@ if not TYPE_CHECKING:
             "CreateTaskResult": ".tasks._wire",
             "DetailedTask": ".tasks._wire",
             "HeldSkill": ".skills._held",
-            "InMemoryTaskStore": ".tasks._store",
+            "InMemoryTaskStore": ".tasks._memory_store",
             "InvalidSkill": ".skills._files",
             "InvalidSkillEntry": ".skills._errors",
+            "ListingTaskStore": ".tasks._store",
             "RedisTaskStore": ".tasks._redis_store",
             "ResourceCsp": ".apps._wire",
             "ResourcePermissions": ".apps._wire",
@@ -132,6 +137,7 @@ if not TYPE_CHECKING:
             "Task": ".tasks._handle",
             "TaskCancelled": ".tasks._handle",
             "TaskError": ".tasks._wire",
+            "TaskPage": ".tasks._store",
             "TaskStore": ".tasks._store",
             "TaskSupport": ".tasks._server",
             "TasksClientExtension": ".tasks._client",

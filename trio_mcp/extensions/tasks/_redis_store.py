@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from trio_mcp._checks import check_kind, check_whole
 from trio_mcp._codec import dumps, loads
@@ -17,7 +17,8 @@ from trio_mcp.transports._redis import (
 )
 from trio_mcp.transports._redis_link import RedisLink, RedisLinks
 
-from ._store import Listeners, TooManyTasks
+from ._redis_scripts import CREATE, DELETE, LIST, REPLACE
+from ._store import Listeners, TaskPage, TooManyTasks, read_position
 from ._stored import StoredTask
 
 if TYPE_CHECKING:
@@ -25,35 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from trio_mcp.transports._redis import RedisConnection
-
-# What has expired counts for nobody; without an owner there is nobody to count for.
-_CREATE: Final = b"""
-if #KEYS == 2 then
-  local time = redis.call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)
-  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-  if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[6]) then return 0 end
-  redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[3]), KEYS[1])
-  redis.call('PEXPIRE', KEYS[2], ARGV[3])
-end
-redis.call('HSET', KEYS[1], 'version', ARGV[1], 'task', ARGV[2])
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('PUBLISH', ARGV[4], ARGV[5])
-return 1
-"""
-
-_REPLACE: Final = b"""
-if redis.call('HGET', KEYS[1], 'version') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'version', ARGV[2], 'task', ARGV[3])
-redis.call('PUBLISH', ARGV[4], ARGV[5])
-return 1
-"""
-
-_DELETE: Final = b"""
-redis.call('DEL', KEYS[1])
-redis.call('PUBLISH', ARGV[1], ARGV[2])
-return 1
-"""
 
 
 class RedisTaskStore:
@@ -135,10 +107,10 @@ class RedisTaskStore:
         check_kind("task", task, StoredTask)
         keys = [self._name(task.task_id)]
         if task.owner is not None:
-            keys.append(f"{self._prefix}:tasks-of:{_digest(task.owner)}")
+            keys += self._names_of(task.owner)
         is_kept = await self._links.here().ask(
             b"EVAL",
-            _CREATE,
+            CREATE,
             len(keys),
             *keys,
             task.version,
@@ -171,7 +143,7 @@ class RedisTaskStore:
         check_kind("task", task, StoredTask)
         is_next: int = await self._links.here().ask(
             b"EVAL",
-            _REPLACE,
+            REPLACE,
             1,
             self._name(task.task_id),
             task.version - 1,
@@ -190,12 +162,35 @@ class RedisTaskStore:
 
         """
         await self._links.here().ask(
-            b"EVAL", _DELETE, 1, self._name(task_id), self._channel, task_id
+            b"EVAL", DELETE, 1, self._name(task_id), self._channel, task_id
         )
+
+    async def list_tasks(
+        self, owner: str, *, position: str | None = None, limit: int = 100
+    ) -> TaskPage:
+        """See `ListingTaskStore.list_tasks`.
+
+        Raises:
+          ValueError: if the position is none.
+          ConnectionError: if Redis is away.
+
+        """
+        check_whole("limit", limit, least=1)
+        after = read_position(position)
+        names = self._names_of(owner)
+        more, *written = await self._links.here().ask(
+            b"EVAL", LIST, len(names), *names, after, limit
+        )
+        tasks = [StoredTask.from_json(loads(each)) for each in written]
+        return TaskPage(tasks, more.decode() or None)
 
     def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
         """See `TaskStore.subscribe`."""
         return self._listeners.add(listener)
+
+    def _names_of(self, owner: str) -> list[str]:
+        name = f"{self._prefix}:tasks-of:{_digest(owner)}"
+        return [name, f"{name}:order"]
 
     def _name(self, task_id: str) -> str:
         # One that says nothing of the task, whose id is a secret.

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import logging
-import threading
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
-import trio
+import attrs
 
-from trio_mcp._checks import check_callable, check_kind, check_whole
+from trio_mcp._checks import check_callable
 from trio_mcp.errors import MCPError
 from trio_mcp.types import SERVER_BUSY
 
-from ._stored import StoredTask
-
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from ._stored import StoredTask
 
 logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 
 _RETRY_SECONDS: Final = 5.0
+
+_LONGEST_POSITION: Final = 16
+"""Digits of microseconds since 1970, by which tasks are ordered here; Redis is exact to there."""
 
 
 class TooManyTasks(MCPError):
@@ -83,84 +85,48 @@ class TaskStore(Protocol):
         ...
 
 
-class InMemoryTaskStore:
-    """Keeps tasks in this process, for any number of runs and threads.
+@attrs.frozen
+class TaskPage:
+    """Some of the tasks of one owner.
 
-    Args:
-      max_tasks: How many there may be at the same time, those included that are over and not
-        yet expired.
-      max_tasks_per_owner: How many of them one principal may have. Where nobody says who asks
-        there is nobody to count for.
-
-    Raises:
-      TypeError, ValueError: if a number is none.
+    Attributes:
+      tasks: In the order in which they were made.
+      position: Where to go on from; None if there is nothing more.
 
     """
 
-    def __init__(self, *, max_tasks: int = 1_000, max_tasks_per_owner: int = 100) -> None:
-        for name, count in (
-            ("max_tasks", max_tasks),
-            ("max_tasks_per_owner", max_tasks_per_owner),
-        ):
-            check_whole(name, count, least=1)
-        self._max_tasks = max_tasks
-        self._max_tasks_per_owner = max_tasks_per_owner
-        self._tasks: dict[str, StoredTask] = {}
-        self._listeners = Listeners()
-        self._lock = threading.Lock()
+    tasks: Sequence[StoredTask]
+    position: str | None = None
 
-    async def create(self, task: StoredTask) -> None:
-        """See `TaskStore.create`."""
-        check_kind("task", task, StoredTask)
-        await trio.lowlevel.checkpoint()
-        with self._lock:
-            if self._is_full(task):
-                self._tasks = {
-                    name: each
-                    for name, each in self._tasks.items()
-                    if each.expires_at > task.created_at
-                }
-                if self._is_full(task):
-                    raise TooManyTasks("Too many tasks are kept; try again later")
-            self._tasks[task.task_id] = task
-        self._listeners.tell(task.task_id)
 
-    def _is_full(self, task: StoredTask) -> bool:
-        if len(self._tasks) >= self._max_tasks:
-            return True
-        if task.owner is None:
-            return False
-        own = sum(each.owner == task.owner for each in self._tasks.values())
-        return own >= self._max_tasks_per_owner
+@runtime_checkable
+class ListingTaskStore(TaskStore, Protocol):
+    """A `TaskStore` that can list tasks, too.
 
-    async def get(self, task_id: str) -> StoredTask | None:
-        """See `TaskStore.get`."""
-        await trio.lowlevel.checkpoint()
-        return self._tasks.get(task_id)
+    A store need not be one: tasks are not listed then.
+    """
 
-    async def replace(self, task: StoredTask) -> bool:
-        """See `TaskStore.replace`."""
-        check_kind("task", task, StoredTask)
-        await trio.lowlevel.checkpoint()
-        with self._lock:
-            kept = self._tasks.get(task.task_id)
-            if kept is None or kept.version != task.version - 1:
-                return False
-            self._tasks[task.task_id] = task
-        self._listeners.tell(task.task_id)
-        return True
+    async def list_tasks(
+        self, owner: str, *, position: str | None = None, limit: int = 100
+    ) -> TaskPage:
+        """Give tasks of one owner, in the order in which they were made.
 
-    async def delete(self, task_id: str) -> None:
-        """See `TaskStore.delete`."""
-        await trio.lowlevel.checkpoint()
-        with self._lock:
-            known = self._tasks.pop(task_id, None) is not None
-        if known:
-            self._listeners.tell(task_id)
+        Whoever goes through all pages gets each task that is kept all the while, once, as it is
+        when its page is made. Those that are made meanwhile come at the end, and those that are
+        deleted meanwhile may be missing; what has expired may be among the others or not.
 
-    def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
-        """See `TaskStore.subscribe`."""
-        return self._listeners.add(listener)
+        Args:
+          owner: Whose (`StoredTask.owner`).
+          position: Of the page before; None for the first.
+          limit: How many tasks to give at most. There may be fewer, even none, and more
+            behind them: the page says so.
+
+        Raises:
+          ValueError: if the position is none that a page has. It need not be one of the same
+            owner, or of tasks that are still there.
+
+        """
+        ...
 
 
 class Listeners:
@@ -188,3 +154,17 @@ class Listeners:
                 listener(task_id)
             except Exception:
                 logger.exception("A listener of a task store failed")
+
+
+def read_position(position: str | None) -> int:
+    """Read the position of a page of tasks.
+
+    Raises:
+      ValueError: if it is none.
+
+    """
+    if position is None:
+        return -1
+    if not (position.isascii() and position.isdigit()) or len(position) > _LONGEST_POSITION:
+        raise ValueError(f"position: expected that of a page of tasks, got {position!r:.40}")
+    return int(position)

@@ -1,0 +1,96 @@
+"""What Redis does with tasks in one go.
+
+A task is a hash: its version, what is written of it, and the name of its owner's set. An owner has
+two sorted sets of names of tasks: one by the time at which they expire, by which they are counted,
+and one by the order in which they were made, by which they are listed; its name is that of the
+first with ``:order`` behind it. Times are those of Redis, so that no two clocks are compared.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_TIME: Final = b"""
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+"""
+
+# What has expired counts for nobody, and is not listed.
+_WITHOUT_EXPIRED: Final = b"""
+local function drop_expired(ends, order)
+  for _, name in ipairs(redis.call('ZRANGEBYSCORE', ends, '-inf', now)) do
+    redis.call('ZREM', order, name)
+  end
+  redis.call('ZREMRANGEBYSCORE', ends, '-inf', now)
+end
+"""
+
+# Without an owner there is nobody to count for. A set lives as long as the last of its tasks, and
+# a place in the order is not taken twice, though the clock be turned back.
+CREATE: Final = (
+    _TIME
+    + _WITHOUT_EXPIRED
+    + b"""
+local task, ends, order = KEYS[1], KEYS[2], KEYS[3]
+local version, written, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
+if ends then
+  drop_expired(ends, order)
+  if redis.call('ZCARD', ends) >= tonumber(ARGV[6]) then return 0 end
+  local last = redis.call('ZREVRANGE', order, 0, 0, 'WITHSCORES')[2]
+  local place = math.max(micros, (tonumber(last) or 0) + 1)
+  redis.call('ZADD', ends, string.format('%.0f', now + ttl), task)
+  redis.call('ZADD', order, string.format('%.0f', place), task)
+  for _, set in ipairs({ends, order}) do
+    if redis.call('PTTL', set) < ttl then redis.call('PEXPIRE', set, ttl) end
+  end
+  redis.call('HSET', task, 'owner', ends)
+end
+redis.call('HSET', task, 'version', version, 'task', written)
+redis.call('PEXPIRE', task, ttl)
+redis.call('PUBLISH', ARGV[4], ARGV[5])
+return 1
+"""
+)
+
+REPLACE: Final = b"""
+if redis.call('HGET', KEYS[1], 'version') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'version', ARGV[2], 'task', ARGV[3])
+redis.call('PUBLISH', ARGV[4], ARGV[5])
+return 1
+"""
+
+DELETE: Final = b"""
+local ends = redis.call('HGET', KEYS[1], 'owner')
+if ends then
+  redis.call('ZREM', ends, KEYS[1])
+  redis.call('ZREM', ends .. ':order', KEYS[1])
+end
+redis.call('DEL', KEYS[1])
+redis.call('PUBLISH', ARGV[1], ARGV[2])
+return 1
+"""
+
+# The place to go on from, empty where nothing more comes, and what is written of each task.
+LIST: Final = (
+    _TIME
+    + _WITHOUT_EXPIRED
+    + b"""
+local ends, order, after, limit = KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2])
+drop_expired(ends, order)
+local found = redis.call(
+  'ZRANGEBYSCORE', order, '(' .. after, '+inf', 'WITHSCORES', 'LIMIT', 0, limit + 1)
+local page = {''}
+for each = 1, math.min(#found, 2 * limit), 2 do
+  local written = redis.call('HGET', found[each], 'task')
+  if written then
+    page[#page + 1] = written
+  else
+    redis.call('ZREM', ends, found[each])
+    redis.call('ZREM', order, found[each])
+  end
+end
+if #found > 2 * limit then page[1] = string.format('%.0f', found[2 * limit]) end
+return page
+"""
+)
