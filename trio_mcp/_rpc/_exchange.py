@@ -164,18 +164,22 @@ class Exchange:
             return self._cancel_reason
         return reason_in(self.scope)
 
-    def detached(self, scope: trio.CancelScope) -> Exchange:
+    def detached(self, scope: trio.CancelScope, way: Link | None = None) -> Exchange:
         """Make another one for work that may outlive this request, in a scope of its own.
 
-        What it sends goes through this one, and so nowhere once this one is closed.
+        Args:
+          scope: Of the work.
+          way: What it tells and asks goes there. Without one it goes through this exchange, and
+            so nowhere once this one is closed.
+
         """
         other = Exchange(
             self.id,
             self.method,
             self.params,
             self.connection,
-            self.notify,
-            self.link,
+            self.notify if way is None else way.notify,
+            self.link if way is None else way,
             self.headers,
             self.principal,
             self.http,

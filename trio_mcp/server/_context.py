@@ -74,18 +74,25 @@ class ServerRequestContext(Generic[LifespanContextT, RequestT]):
         """Who asks, where that is known: over a network, of a server that is protected."""
         return None if self.exchange is None else self.exchange.principal
 
-    def detach(self, scope: trio.CancelScope, ask: AskFnT) -> Self:
+    def detach(
+        self, scope: trio.CancelScope, ask: AskFnT, *, meta: JsonObject | None = None
+    ) -> Self:
         """Make the context for work that goes on when this request has been answered.
 
         What the work reports and logs still belongs to the request, and goes nowhere once that
         is answered, or `ServerRequestContext.mute` is called. Nor is the work cancelled with the
         request: whoever starts it sees to that, too.
 
+        With ``meta`` it goes on in the session of the older era, for as long as that is there and
+        the scope is not cancelled. The modern era has no sessions.
+
         Args:
           scope: What the work runs in. When that is cancelled, its reason is that of
             ``ctx.cancel_reason``.
           ask: Brings a question to the client and waits for its answer, in whatever way there
             is: what functions ask by ``ctx.elicit`` and the like goes there, in both eras.
+          meta: What tells the client to which work a message belongs: members of the ``_meta`` of
+            each.
 
         Raises:
           ValueError: if this is no request.
@@ -93,7 +100,12 @@ class ServerRequestContext(Generic[LifespanContextT, RequestT]):
         """
         if self.exchange is None:
             raise ValueError("A notification has no context that could be detached")
-        exchange = self.exchange.detached(scope)
+        way = None
+        if meta is not None and self.exchange.accepted.revision.has_handshake:
+            from ._outside import OutsideLink  # noqa: PLC0415 - few requests are outlived
+
+            way = OutsideLink(self.exchange, scope, meta)
+        exchange = self.exchange.detached(scope, way)
         session = self.session.detached(exchange, ask)
         return attrs.evolve(self, exchange=exchange, session=session)
 

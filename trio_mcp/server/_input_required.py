@@ -138,6 +138,18 @@ def _uses_tools(params: CreateMessageRequestParams) -> bool:
     return params.tools is not None or params.tool_choice is not None
 
 
+def in_older_words(request: InputRequest) -> InputRequest:
+    """Say a question as 2025-11-25 does, which gives the visit of a URL a name."""
+    if isinstance(request, (ListRootsRequest, CreateMessageRequest)):
+        return request
+    params = request.params
+    if not isinstance(params, ElicitRequestURLParams) or params.elicitation_id is not None:
+        return request
+    # 2025-11-25 wants an id, to tell when the user is done; 2026-07-28 has none.
+    named: ElicitRequest = request.evolve(params=params.evolve(elicitation_id=str(uuid.uuid4())))
+    return named
+
+
 # Rounds
 
 
@@ -208,21 +220,10 @@ async def _ask_all(
 
 async def _ask(session: ServerSession, key: str, request: InputRequest) -> InputResponse:
     try:
-        return await session.ask(_in_older_words(request))
+        return await session.ask(request)
     except InvalidResponse as exc:
         # As where it comes with the request that is sent again, and does not fit its schema.
         raise MCPError(INVALID_PARAMS, f"The question {key!r} got a wrong answer: {exc}") from exc
-
-
-def _in_older_words(request: InputRequest) -> InputRequest:
-    if isinstance(request, (ListRootsRequest, CreateMessageRequest)):
-        return request
-    params = request.params
-    if not isinstance(params, ElicitRequestURLParams) or params.elicitation_id is not None:
-        return request
-    # 2025-11-25 wants an id, to tell when the user is done; 2026-07-28 has none.
-    named: ElicitRequest = request.evolve(params=params.evolve(elicitation_id=str(uuid.uuid4())))
-    return named
 
 
 def _params_of_retry(

@@ -529,8 +529,10 @@ class ServerSession:
           InvalidResponse: if the answer is none to this question.
 
         """
-        from ._input_required import answer_type  # noqa: PLC0415 - as above
+        from ._input_required import answer_type, in_older_words  # noqa: PLC0415 - as above
 
+        if self._revision.has_server_requests:
+            request = in_older_words(request)
         if self._own_way is not None:
             self.require_for(request, required_by)
             return await self._ask_by(self._own_way, request)
