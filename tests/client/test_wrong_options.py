@@ -66,8 +66,7 @@ OF_CLIENTS = [
 ]
 
 OF_SESSIONS = [
-    ({"extensions": [advertise("com.example/a")]}, TypeError, "a dict, got list"),
-    ({"extensions": 5}, TypeError, "a dict, got int"),
+    ({"extensions": 5}, TypeError, "a list of extensions, got int"),
     ({"result_claims": 5}, TypeError, "a dict, got int"),
     ({"notification_bindings": 5}, TypeError, "a list, got int"),
     ({"open_link": 5}, TypeError, "a function, got int"),

@@ -62,6 +62,9 @@ if TYPE_CHECKING:
     from ._subscriptions import Subscription as Subscription
     from ._subscriptions import SubscriptionLost as SubscriptionLost
     from ._subscriptions import listen as listen
+    from ._tool_calls import ToolCallAnswer as ToolCallAnswer
+    from ._tool_calls import ToolCallContext as ToolCallContext
+    from ._tool_calls import ToolCallNext as ToolCallNext
 
 __all__ = [
     "DEFAULT_CLIENT_INFO",
@@ -106,6 +109,9 @@ __all__ = [
     "StreamableHttpParameters",
     "Subscription",
     "SubscriptionLost",
+    "ToolCallAnswer",
+    "ToolCallContext",
+    "ToolCallNext",
     "ToolsListChanged",
     "UnexpectedClaimedResult",
     "WebSocketServerParameters",
@@ -162,6 +168,9 @@ if not TYPE_CHECKING:
             "WebSocketServerParameters": "._server_parameters",
             "Subscription": "._subscriptions",
             "SubscriptionLost": "._subscriptions",
+            "ToolCallAnswer": "._tool_calls",
+            "ToolCallContext": "._tool_calls",
+            "ToolCallNext": "._tool_calls",
             "ToolsListChanged": "trio_mcp._protocol._subscriptions",
             "UnexpectedClaimedResult": "._extensions",
             "advertise": "._extensions",

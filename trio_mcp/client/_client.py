@@ -233,7 +233,8 @@ class Client(LivingClient):
                 request_state=state,
                 meta=meta,
                 allow_input_required=True,
-                allow_claimed=True,
+                allow_claimed=allow_claimed,
+                finish_claimed=True,
                 reset_timeout_on_progress=reset_timeout_on_progress,
                 max_total_timeout=max_total_timeout,
             )
@@ -245,9 +246,7 @@ class Client(LivingClient):
             if isinstance(result, types.InputRequiredResult):
                 rounds = self.input_required_max_rounds
                 result = await complete_input(session, result, send, rounds)
-            if allow_claimed or isinstance(result, types.CallToolResult):
-                return result
-            return await session.resolve_claimed(result, name, read_timeout_seconds)
+            return result
 
         return await within(max_total_timeout, "tools/call", call)
 

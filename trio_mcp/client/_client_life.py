@@ -196,9 +196,7 @@ class LivingClient:
             client_info=self.client_info,
             log_level=self.log_level,
             sampling_capabilities=self.sampling_capabilities,
-            extensions={**self._extensions_used(), **self._extensions.settings} or None,
-            result_claims=self._extensions.claims,
-            notification_bindings=self._extensions.bindings,
+            extensions=self._extensions.also_declaring(self._extensions_used()),
             ping_interval=self.ping_interval,
             open_link=road,
         )

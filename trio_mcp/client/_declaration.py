@@ -11,8 +11,6 @@ from trio_mcp._codec import encode
 from trio_mcp._protocol._meta import build_client_envelope
 from trio_mcp.types._revisions import LATEST_MODERN, revision_for
 
-from ._extensions_of_client import Extensions
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._revisions import Revision
 
     from ._callbacks import Callbacks
+    from ._extensions_of_client import Extensions
 
 
 @attrs.frozen(eq=False)
@@ -34,8 +33,7 @@ class Declaration:
 
     def also_with(self, extensions: Mapping[str, Mapping[str, Any]]) -> Declaration:
         """Declare further extensions; what the client says of one of them itself counts."""
-        own = self.extensions
-        joint = Extensions.checked({**extensions, **own.settings}, own.claims, own.bindings)
+        joint = self.extensions.also_declaring(extensions)
         capabilities = self.capabilities.evolve(extensions=dict(joint.settings))
         return attrs.evolve(self, capabilities=capabilities, extensions=joint)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._revisions import Revision
 
     from ._session import ClientSession
+    from ._tool_calls import ToolCallAnswer, ToolCallContext, ToolCallNext
 
 ClaimedT = TypeVar("ClaimedT", bound="types.Result")
 NotifyParamsT = TypeVar("NotifyParamsT", bound=WireModel)
@@ -168,6 +169,32 @@ class ClientExtension:
     def notifications(self) -> Sequence[NotificationBinding[Any]]:
         """Return the notifications it listens to."""
         return ()
+
+    async def intercept_tool_call(
+        self, params: types.CallToolRequestParams, ctx: ToolCallContext, call_next: ToolCallNext
+    ) -> ToolCallAnswer:
+        """Stand round every tool call: look on, refuse, change what is sent, or answer instead.
+
+        The first extension of a client is the outermost. It runs in the task of the caller, once
+        for each request: where a server asks before it answers, each round is one.
+
+        Args:
+          params: Of the call, after they were checked.
+          ctx: What else is known of it.
+          call_next: Awaited with the params to send, gives what the server answered, as it wrote
+            it, or what an extension further in returned. It may be awaited more than once.
+
+        Returns:
+          The same, or another answer: as the server would have written it, as a `CallToolResult`,
+          or as the model of a claim of the extension, at any revision. A result of the tool is
+          checked against its output schema.
+
+        Raises:
+          Exception: leaves the call as it is.
+
+        """
+        del ctx
+        return await call_next(params)
 
 
 class _Declaration(ClientExtension):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from trio_mcp._checks import check_items, check_mapping
+from trio_mcp._checks import check_callable, check_items, check_mapping
 from trio_mcp._codec import DecodeError, checked_copy, decode, excerpt
 from trio_mcp._protocol._meta import check_extension_id
 from trio_mcp.types._methods import METHODS
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
 
+    from ._tool_calls import Intercept
+
 DROPPED: Final = "%s of the server was dropped: %s"
 """What the log says of a notification that is not as its method has it."""
 
@@ -43,6 +45,36 @@ class Extensions:
         factory=dict[str, "Sequence[ResultClaim[Any]]"]
     )
     bindings: Sequence[NotificationBinding[Any]] = ()
+    interceptors: Sequence[tuple[str, Intercept]] = ()
+
+    @classmethod
+    def given(
+        cls,
+        extensions: Extensions
+        | Sequence[ClientExtension]
+        | Mapping[str, Mapping[str, Any]]
+        | None,
+        claims: Mapping[str, Sequence[ResultClaim[Any]]] | None,
+        bindings: Sequence[NotificationBinding[Any]] | None,
+    ) -> Extensions:
+        """Lay out what a session was given.
+
+        Raises:
+          ValueError: see `checked`.
+
+        """
+        if extensions is None or isinstance(extensions, Mapping):
+            return cls.checked(extensions, claims, bindings)
+        if not isinstance(extensions, Extensions):
+            extensions = cls.of(extensions)
+        if not claims and not bindings:
+            return extensions
+        more = cls.checked(
+            extensions.settings,
+            {**extensions.claims, **(claims or {})},
+            [*extensions.bindings, *(bindings or ())],
+        )
+        return attrs.evolve(extensions, claims=more.claims, bindings=more.bindings)
 
     @classmethod
     def of(cls, extensions: Sequence[ClientExtension]) -> Extensions:
@@ -75,7 +107,9 @@ class Extensions:
                 f"what {name}.notifications() returned", heard, NotificationBinding, "a list"
             )
             bindings += heard
-        return cls.checked(settings, claims, bindings)
+        return attrs.evolve(
+            cls.checked(settings, claims, bindings), interceptors=_interceptors_of(extensions)
+        )
 
     @classmethod
     def checked(
@@ -111,6 +145,12 @@ class Extensions:
             raise ValueError(f"a notification is bound twice: {', '.join(sorted(methods))}")
         kept = {identifier: tuple(each) for identifier, each in (claims or {}).items() if each}
         return cls(settings=own, claims=kept, bindings=tuple(bindings or ()))
+
+    def also_declaring(self, settings: Mapping[str, Mapping[str, Any]]) -> Extensions:
+        """Declare further extensions; what is declared of one of them already counts."""
+        return attrs.evolve(
+            self, settings=self.checked({**settings, **self.settings}, None, None).settings
+        )
 
     def declared_at(self, revision: Revision) -> dict[str, JsonObject] | None:
         """Return what to declare to a server of a revision; None for nothing."""
@@ -148,6 +188,17 @@ class Extensions:
             if binding.method == method:
                 return binding
         return None
+
+
+def _interceptors_of(extensions: Sequence[ClientExtension]) -> list[tuple[str, Intercept]]:
+    found: list[tuple[str, Intercept]] = []
+    for extension in extensions:
+        if type(extension).intercept_tool_call is ClientExtension.intercept_tool_call:
+            continue
+        name = f"{type(extension).__name__}.intercept_tool_call"
+        check_callable(name, extension.intercept_tool_call)
+        found.append((name, extension.intercept_tool_call))
+    return found
 
 
 def _kind_of(result: types.Result) -> object:

@@ -12,7 +12,7 @@ from trio_mcp._checks import check_kind, check_text, check_word
 from trio_mcp._rpc._block import GuardedBlock
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp._rpc._time_limit import within
-from trio_mcp.types import CallToolResult, Implementation, InputRequiredResult, Result
+from trio_mcp.types import CallToolResult, Implementation, InputRequiredResult
 
 from ._arguments import check_function, check_timeout
 from ._group_member import Member
@@ -225,8 +225,8 @@ class ClientSessionGroup:
 
         async def send(
             responses: InputResponses | None, state: str | None
-        ) -> CallToolResult | InputRequiredResult | Result:
-            return await session.call_tool(
+        ) -> CallToolResult | InputRequiredResult:
+            result = await session.call_tool(
                 tool.name,
                 arguments,
                 read_timeout_seconds,
@@ -235,10 +235,12 @@ class ClientSessionGroup:
                 request_state=state,
                 meta=meta,
                 allow_input_required=True,
-                allow_claimed=True,
+                finish_claimed=True,
                 reset_timeout_on_progress=reset_timeout_on_progress,
                 max_total_timeout=max_total_timeout,
             )
+            assert isinstance(result, (CallToolResult, InputRequiredResult))
+            return result
 
         async def call() -> CallToolResult | InputRequiredResult:
             result = await send(input_responses, request_state)
@@ -247,9 +249,7 @@ class ClientSessionGroup:
                     return result
                 rounds = DEFAULT_INPUT_REQUIRED_MAX_ROUNDS
                 result = await complete_input(session, result, send, rounds)
-            if isinstance(result, CallToolResult):
-                return result
-            return await session.resolve_claimed(result, tool.name, read_timeout_seconds)
+            return result
 
         check_timeout("max_total_timeout", max_total_timeout)
         return await within(max_total_timeout, "tools/call", call)

@@ -31,6 +31,7 @@ from ._pages import MAX_LISTED, PageReader
 from ._results import read_result, refuse_input
 from ._roads import channel_opener
 from ._serving import ClientServing
+from ._session_agreement import once_usable
 from ._session_older import OlderSession
 from ._tool_calls import ToolCallContext, intercepted
 from ._tool_lookup import ToolLookup, time_left
@@ -115,7 +116,10 @@ class ClientSession(OlderSession):
         *,
         log_level: LoggingLevel | None = None,
         sampling_capabilities: SamplingCapability | None = None,
-        extensions: Sequence[ClientExtension] | dict[str, dict[str, Any]] | None = None,
+        extensions: Sequence[ClientExtension]
+        | dict[str, dict[str, Any]]
+        | Extensions
+        | None = None,
         result_claims: Mapping[str, Sequence[ResultClaim[Any]]] | None = None,
         notification_bindings: Sequence[NotificationBinding[Any]] | None = None,
         ping_interval: float | None = None,
@@ -272,7 +276,7 @@ class ClientSession(OlderSession):
             answer = await self._send_intercepted(params, options, meta, context)
         else:
             answer = await self._send_call(params, options, meta)
-        result = self._read_call(answer) if answer.__class__ is dict else answer
+        result = answer if isinstance(answer, types.Result) else self._read_call(answer)
         if isinstance(result, types.CallToolResult):
             if self._output_schemas.should_know(name, result):
                 return await self._check_unknown(name, result, time_left(options, began))

@@ -471,7 +471,7 @@ class AgreedSession(LivingSession):
             options = CallOptions(timeout=self._read_timeout_seconds)
         if link.mends:
             # The next server may speak another revision.
-            options = await _once_usable(link, method, options)
+            options = await once_usable(link, method, options)
         given = params.get("_meta") if meta is None else meta_to_json(meta)
         if self._envelope is not None:
             params["_meta"] = {**given, **self._envelope} if given else {**self._envelope}
@@ -511,7 +511,7 @@ class AgreedSession(LivingSession):
         return self._revision
 
 
-async def _once_usable(link: Link, method: str, options: CallOptions) -> CallOptions:
+async def once_usable(link: Link, method: str, options: CallOptions) -> CallOptions:
     """Wait for a connection that mends, at the expense of the time for all of the call."""
     began = trio.current_time()
     await link.wait_usable(method, options.first_limit)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from trio_mcp._rpc._channel import Channel
     from trio_mcp.client import (
+        ClientExtension,
         ClientOptions,
         ConnectMode,
         ElicitationFnT,
@@ -56,7 +57,7 @@ class SessionOptions(TypedDict, total=False):
     client_info: Implementation | None
     log_level: LoggingLevel | None
     sampling_capabilities: SamplingCapability | None
-    extensions: dict[str, dict[str, Any]] | None
+    extensions: Sequence[ClientExtension] | dict[str, dict[str, Any]] | None
     result_claims: Mapping[str, Sequence[ResultClaim[Any]]] | None
     notification_bindings: Sequence[NotificationBinding[Any]] | None
     ping_interval: float | None
