@@ -19,6 +19,7 @@ from trio_mcp.client import (
     advertise,
 )
 from trio_mcp.errors import InvalidResponse, MCPError
+from trio_mcp.extensions import TasksClientExtension
 from trio_mcp.server import Server
 from trio_mcp.types import CallToolResult, InputRequiredResult, Request, Result, TextContent
 from trio_mcp.types._base import WireModel, wire_field, wire_model
@@ -195,6 +196,43 @@ async def test_what_only_one_side_declares_is_refused(
     async with connect(server, extensions=[Receipts()]) as client:
         with pytest.raises(InvalidResponse, match=f"has not declared the extension '{RECEIPTS}'"):
             await client.call_tool("print")
+
+
+@pytest.mark.req("R-010", "R-668")
+@pytest.mark.parametrize(
+    ("method", "ask"),
+    [
+        ("tools__list", lambda client: client.list_tools()),
+        ("prompts__get", lambda client: client.get_prompt("p")),
+        ("resources__read", lambda client: client.read_resource("a:b")),
+        (
+            "com.example__own",
+            lambda client: client.session.send_request(
+                Request(method="com.example/own", params={}), Result
+            ),
+        ),
+    ],
+)
+async def test_a_claimed_result_of_another_method_is_invalid(
+    autojump_clock, connect, script, discovery, method, ask
+):
+    made = {
+        "resultType": "task",
+        "taskId": "t",
+        "status": "working",
+        "createdAt": "2026-07-28T00:00:00Z",
+        "lastUpdatedAt": "2026-07-28T00:00:00Z",
+        "ttlMs": None,
+    }
+    capabilities = {
+        **{key: {} for key in ("tools", "prompts", "resources")},
+        "extensions": {"io.modelcontextprotocol/tasks": {}},
+    }
+    declaring = {**discovery, "capabilities": capabilities}
+    server = script(server__discover=declaring, **{method: made})
+    async with connect(server, extensions=[TasksClientExtension()]) as client:
+        with pytest.raises(InvalidResponse, match="resultType"):
+            await ask(client)
 
 
 async def test_a_server_that_was_never_asked_may_use_it(autojump_clock, connect, script):

@@ -10,10 +10,12 @@ import pytest
 import trio
 
 from trio_mcp import Client, Context, InputRequiredResult, MCPServer, ToolError
-from trio_mcp.client import ClientExtension, ResultClaim
+from trio_mcp.client import ClientExtension, ResultClaim, advertise
+from trio_mcp.errors import MCPError
 from trio_mcp.mcpserver import Extension
 from trio_mcp.server import Server
 from trio_mcp.types import (
+    INTERNAL_ERROR,
     CallToolResult,
     ElicitRequest,
     ElicitRequestFormParams,
@@ -183,6 +185,7 @@ class Receipt(Result):
 
 class Selling(Extension):
     identifier = "com.example/receipts"
+    result_types = frozenset({"receipt"})
 
     async def intercept_tool_call(self, params: Any, ctx: Any, call_next: Any) -> Any:
         return {"resultType": "receipt", "number": 7}
@@ -211,3 +214,132 @@ async def test_a_caller_may_finish_the_call_by_hand():
         assert receipt.number == 7
         with pytest.raises(TypeError, match="allow_claimed"):
             await client.call_tool("buy", allow_claimed="yes")
+
+
+# The marks of its results
+
+
+def selling(extension: Extension | None = None, **options: Any) -> MCPServer[Any]:
+    mcp = MCPServer("selling", extensions=[extension or Selling()], **options)
+
+    @mcp.tool()
+    def buy() -> str:
+        return "never"
+
+    return mcp
+
+
+@pytest.mark.req("R-664", "R-009")
+@pytest.mark.parametrize(
+    "declared",
+    [[], [advertise("com.example/other")]],
+    ids=["nothing", "another"],
+)
+async def test_a_result_of_an_extension_goes_only_to_who_declared_it(
+    declared: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Client(selling(), extensions=declared) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("buy", {})
+        assert caught.value.code == INTERNAL_ERROR
+    assert "receipt" not in str(caught.value)
+    assert "tools/call: the resultType 'receipt' is of the extension com.example/receipts" in (
+        caplog.text
+    )
+
+
+@pytest.mark.parametrize("declared", ["yes", None, []])
+async def test_a_declaration_that_is_no_object_is_none(
+    declared: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Client(selling()) as client:
+        session: Any = client.session
+        capabilities = {"extensions": {Selling.identifier: declared}}
+        meta = {**session._envelope, "io.modelcontextprotocol/clientCapabilities": capabilities}
+        with pytest.raises(MCPError) as caught:
+            await session._link.request("tools/call", {"name": "buy", "_meta": meta})
+        assert caught.value.code == INTERNAL_ERROR
+    assert "which the client did not declare" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("mark", "why"),
+    [
+        ("parcel", "no extension of this server brings the resultType 'parcel'"),
+        (5, "no extension of this server brings the resultType 5"),
+        (["receipt"], "no extension of this server brings"),
+        (None, "no extension of this server brings the resultType None"),
+    ],
+)
+async def test_a_mark_that_no_extension_brings_is_not_sent(
+    mark: Any, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Odd(Selling):
+        async def intercept_tool_call(self, params: Any, ctx: Any, call_next: Any) -> Any:
+            return {"resultType": mark, "number": 7}
+
+    async with Client(selling(Odd()), extensions=[Buying()]) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("buy", {}, allow_claimed=True)
+        assert caught.value.code == INTERNAL_ERROR
+    assert why in caplog.text
+
+
+async def test_a_tool_cannot_mark_its_result_as_an_extension_would(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    mcp = MCPServer("plain")
+
+    @mcp.tool()
+    def buy() -> CallToolResult:
+        return CallToolResult(content=[], result_type="receipt")
+
+    async with Client(mcp, extensions=[Buying()]) as client:
+        with pytest.raises(MCPError, match="Internal server error"):
+            await client.call_tool("buy", {})
+    assert "no extension of this server brings the resultType 'receipt'" in caplog.text
+
+
+async def test_marks_of_extensions_are_on_tool_calls_alone_among_the_cores_methods(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def instead(ctx: Any, call_next: Any) -> Any:
+        return {"resultType": "receipt"} if ctx.method == "tools/list" else await call_next(ctx)
+
+    async with Client(selling(middleware=[instead]), extensions=[Buying()]) as client:
+        with pytest.raises(MCPError, match="Internal server error"):
+            await client.list_tools()
+    assert "tools/list: its result has no resultType but the core's, got 'receipt'" in caplog.text
+
+
+async def test_an_extension_brings_its_marks_at_its_revisions(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Older(Selling):
+        protocol_versions = frozenset({"2025-11-25"})
+
+    async with Client(selling(Older()), extensions=[advertise(Older.identifier)]) as client:
+        with pytest.raises(MCPError, match="Internal server error"):
+            await client.call_tool("buy", {})
+    assert "(its Extension.result_types names it) at 2026-07-28" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("marks", "error", "why"),
+    [
+        ("receipt", TypeError, "put it into a list"),
+        ([5], TypeError, "result_types of com.example/receipts"),
+        (["complete"], ValueError, "'complete' belongs to the core protocol"),
+        (["other"], ValueError, "'other' is one of com.example/other"),
+    ],
+)
+def test_marks_are_the_extensions_own(marks: Any, error: type[Exception], why: str) -> None:
+    class Other(Extension):
+        identifier = "com.example/other"
+        result_types = frozenset({"other"})
+
+    class Odd(Selling):
+        result_types = marks
+
+    with pytest.raises(error, match=why):
+        MCPServer("odd", extensions=[Other(), Odd()])

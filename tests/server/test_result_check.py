@@ -13,6 +13,7 @@ from trio_mcp.server import Server
 from trio_mcp.testing import open_client
 from trio_mcp.transports import open_memory_channel_pair
 from trio_mcp.types import (
+    INTERNAL_ERROR,
     CallToolResult,
     EmptyResult,
     InputRequiredResult,
@@ -137,21 +138,36 @@ async def test_only_some_methods_may_need_input(
 
 
 async def test_what_belongs_to_extensions_is_theirs_to_check() -> None:
-    async def serve(_ctx: Any, params: Any) -> Any:
-        return {"content": 5, "resultType": params.get("kind", "complete")}
+    async def serve(_ctx: Any, _params: Any) -> Any:
+        return {"content": 5}
 
-    server = server_that_returns({"resultType": "com.example/receipt", "number": 5})
+    server = server_that_returns(None)
     server.add_request_handler("com.example/own", dict, serve)
     async with Client(server) as client:
-        request = Request(method="com.example/own", params={"kind": "com.example/x"})
         found = await client.session.send_request(
             Request(method="com.example/own", params={}), Result
         )
         assert found.extra["content"] == 5
-        with pytest.raises(MCPError, match=r"com\.example/x"):
-            await client.session.send_request(request, Result)
-        with pytest.raises(MCPError, match=r"com\.example/receipt"):
-            await client.call_tool("t")
+
+
+async def test_a_mark_of_no_extension_is_refused_by_every_method(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def serve(_ctx: Any, _params: Any) -> Any:
+        return {"resultType": "com.example/receipt", "number": 5}
+
+    server = server_that_returns({"resultType": "com.example/receipt", "number": 5})
+    server.add_request_handler("com.example/own", dict, serve)
+    async with Client(server) as client:
+        for call in (
+            client.session.send_request(Request(method="com.example/own", params={}), Result),
+            client.call_tool("t"),
+        ):
+            with pytest.raises(MCPError) as caught:
+                await call
+            assert caught.value.code == INTERNAL_ERROR
+    for method in ("com.example/own", "tools/call"):
+        assert f"{method}: no extension of this server brings the resultType" in caplog.text
 
 
 async def test_none_is_an_empty_result_where_that_is_the_methods() -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from trio_mcp import types
-from trio_mcp._checks import awaited, check_callable
+from trio_mcp._checks import awaited, check_callable, check_items
 from trio_mcp._codec import checked_copy, decode
 from trio_mcp._protocol._meta import check_extension_id
-from trio_mcp.types import KNOWN_PROTOCOL_VERSIONS
+from trio_mcp.types import CORE_RESULT_TYPES, KNOWN_PROTOCOL_VERSIONS
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_MODERN, revision_for
 
@@ -140,11 +140,16 @@ class Extension:
       identifier: A prefix in the manner of a reversed domain, a slash, and a name.
       protocol_versions: The revisions at which it is declared, and its methods are served; all
         when None.
+      result_types: The values of ``resultType`` that results of tool calls, or of its methods,
+        may have on top of the core protocol's. No result with one is sent to a client that did
+        not declare the extension with the request: that is a defect of the server (-32603, and
+        the log says of what). So look for the declaration before you make one.
 
     """
 
     identifier: str
     protocol_versions: frozenset[str] | None = None
+    result_types: frozenset[str] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -251,6 +256,7 @@ def add_extensions(mcp: MCPServer[Any], extensions: Sequence[Extension]) -> None
         _check_versions(extension.identifier, versions)
         if versions is not None:
             server.extension_versions[extension.identifier] = versions
+        _add_result_types(server, extension)
         if type(extension).lifespan is not Extension.lifespan:
             server.add_lifespan(extension.identifier, functools.partial(extension.lifespan, mcp))
         for subscription in extension.subscriptions():
@@ -263,6 +269,22 @@ def add_extensions(mcp: MCPServer[Any], extensions: Sequence[Extension]) -> None
             mcp.add_resource_template(template)
         server.middleware.extend(extension.middleware(mcp))
         _add_methods(server, extension)
+
+
+def _add_result_types(server: Server[Any], extension: Extension) -> None:
+    added = extension.result_types
+    check_items(f"result_types of {extension.identifier}", added, str, "a set of strings")
+    if core := CORE_RESULT_TYPES.intersection(added):
+        raise ValueError(
+            f"{extension.identifier}: the resultType {min(core)!r} belongs to the core protocol"
+        )
+    for identifier, others in server.extension_result_types.items():
+        if both := others.intersection(added):
+            raise ValueError(
+                f"{extension.identifier}: the resultType {min(both)!r} is one of {identifier}"
+            )
+    if added:
+        server.extension_result_types[extension.identifier] = frozenset(added)
 
 
 def _add_methods(server: Server[Any], extension: Extension) -> None:

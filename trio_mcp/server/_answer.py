@@ -34,7 +34,7 @@ def write_answer(server: Server[Any], exchange: Exchange, result: HandlerResult)
     answer = _to_json(result, revision)
     if revision.has_result_type:
         _complete(server, exchange, answer)
-    check_answer(exchange, result, answer)
+    check_answer(server, exchange, result, answer)
     if exchange.method == "tools/call":
         _tell_in_text(answer)
     return answer

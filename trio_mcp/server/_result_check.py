@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from trio_mcp._codec import DecodeError, SharedArray, decode
+from trio_mcp._codec import DecodeError, SharedArray, decode, excerpt
+from trio_mcp.types import CORE_RESULT_TYPES
+from trio_mcp.types._base import is_object
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import KNOWN_REVISIONS
 
@@ -14,14 +16,19 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
 
+    from ._server import Server
 
-def check_answer(exchange: Exchange, result: object, answer: JsonObject) -> None:
-    """Check that a result is one of its method's.
+
+def check_answer(
+    server: Server[Any], exchange: Exchange, result: object, answer: JsonObject
+) -> None:
+    """Check that a result is one of its method's, and one that its client understands.
 
     An object of the method's own type needs no look: writing it has checked it. What only
-    extensions know, a method or a ``resultType``, is for them to check.
+    extensions know, a method or the shape of a ``resultType``, is for them to check.
 
     Args:
+      server: Whose extensions say which ``resultType`` they bring.
       exchange: The request.
       result: What its handler, or middleware, returned.
       answer: That as JSON, as it is about to be sent.
@@ -31,23 +38,46 @@ def check_answer(exchange: Exchange, result: object, answer: JsonObject) -> None
 
     """
     revision = exchange.accepted.revision
-    wanted = _result_type(exchange.method, revision.position)
-    if wanted is None or result.__class__ is wanted:
-        return
     kind: Any = answer.get("resultType", "complete") if revision.has_result_type else "complete"
+    wanted = _result_type(exchange.method, revision.position)
+    if not (isinstance(kind, str) and kind in CORE_RESULT_TYPES):
+        _check_extension(server, exchange, kind)
+        return
+    if wanted is None or (kind == "complete" and result.__class__ is wanted):
+        return
     if kind == "input_required":
         if not METHODS[exchange.method].may_need_input:
             raise ValueError(f"{exchange.method}: its result cannot be an InputRequiredResult")
         from trio_mcp.types import InputRequiredResult  # noqa: PLC0415 - most servers never ask
 
         wanted = InputRequiredResult
-    elif kind != "complete" and isinstance(kind, str):
-        return
     elif "task" in answer and _may_make_a_task(exchange, revision):
         from trio_mcp.types import CreateTaskResult  # noqa: PLC0415 - hardly ever
 
         wanted = CreateTaskResult
     _check_json(exchange.method, wanted, answer, revision)
+
+
+def _check_extension(server: Server[Any], exchange: Exchange, kind: Any) -> None:
+    # SEP-2133: active for a request only where both sides declare it. Clients take a result that
+    # none of their extensions brings for an invalid one.
+    method, accepted = exchange.method, exchange.accepted
+    shown = excerpt(repr(kind))
+    if method in METHODS and method != "tools/call":
+        raise ValueError(f"{method}: its result has no resultType but the core's, got {shown}")
+    version = accepted.revision.version
+    identifier = server.extension_of_result(kind, version) if isinstance(kind, str) else None
+    if identifier is None:
+        raise ValueError(
+            f"{method}: no extension of this server brings the resultType {shown} (its "
+            f"Extension.result_types names it) at {version}"
+        )
+    declared: Any = (accepted.capabilities or {}).get("extensions")
+    if not (is_object(declared) and is_object(declared.get(identifier))):
+        raise ValueError(
+            f"{method}: the resultType {shown} is of the extension {identifier}, which the client "
+            "did not declare with this request, so it would not understand the result"
+        )
 
 
 def _check_json(method: str, wanted: type, answer: JsonObject, revision: Revision) -> None:

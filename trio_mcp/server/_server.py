@@ -9,7 +9,7 @@ import attrs
 import trio
 
 from trio_mcp import types
-from trio_mcp._checks import check_callable, check_items, check_text
+from trio_mcp._checks import check_callable, check_items, check_kind, check_text
 from trio_mcp._codec import check_wire, checked_copy, encode
 from trio_mcp._protocol._subscriptions import check_event
 from trio_mcp._rpc._channel import join_ends
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
 
     from ._caching import CacheableMethod
+    from ._capabilities import AnnounceFnT
     from ._registry import NotificationHandler, RequestHandler, ServerMiddleware
     from ._subscriptions import AcceptFnT, SubscriptionBus
 
@@ -171,6 +172,8 @@ class Server(ServesHttp, Generic[LifespanContextT]):
         self.experimental_capabilities: dict[str, JsonObject] = {}
         self.extensions: dict[str, JsonObject] = {}
         self.extension_versions: dict[str, frozenset[str]] = {}
+        self.extension_result_types: dict[str, frozenset[str]] = {}
+        self._announcers: list[AnnounceFnT] = []
         self.get_tool_input_schema = get_tool_input_schema
         self.get_required_scopes = get_required_scopes
         self.lifespan = lifespan
@@ -434,6 +437,46 @@ class Server(ServesHttp, Generic[LifespanContextT]):
             {**self._extensions_at(revision.version), **(extensions or {})},
         )
 
+    def extension_of_result(self, result_type: str, version: str) -> str | None:
+        """Find the extension that brings a ``resultType``, if one does at a revision."""
+        declared = self._extensions_at(version)
+        for identifier, result_types in self.extension_result_types.items():
+            if identifier in declared and result_type in result_types:
+                return identifier
+        return None
+
+    def add_announcer(self, announce: AnnounceFnT) -> None:
+        """Have a function complete what is announced to a client, when it asks.
+
+        For what `get_capabilities` cannot know: what the server does in some revisions alone, or
+        for some clients. The functions are called in the order in which they were added.
+
+        Args:
+          announce: Called with the capabilities as they are so far, and the context of
+            ``initialize`` or ``server/discover``; returns them, or a changed copy. Each revision
+            is told what it has a word for.
+
+        Raises:
+          TypeError: if it cannot be called.
+
+        """
+        check_callable("announce", announce)
+        self._announcers.append(announce)
+
+    def announced_to(
+        self, ctx: ServerRequestContext[Any, Any], capabilities: ServerCapabilities
+    ) -> ServerCapabilities:
+        """Complete capabilities for the client of a request.
+
+        Raises:
+          TypeError: if a function of `add_announcer` returned something else.
+
+        """
+        for announce in self._announcers:
+            capabilities = announce(capabilities, ctx)
+            check_kind("announced capabilities", capabilities, types.ServerCapabilities)
+        return capabilities
+
     def _extensions_at(self, version: str) -> dict[str, JsonObject]:
         limited = self.extension_versions
         return {
@@ -546,13 +589,15 @@ async def _initialize(
     if options is None:
         return types.InitializeResult(
             protocol_version=ctx.protocol_version,
-            capabilities=server.get_capabilities(protocol_version=ctx.protocol_version),
+            capabilities=server.announced_to(
+                ctx, server.get_capabilities(protocol_version=ctx.protocol_version)
+            ),
             server_info=server.server_info,
             instructions=server.instructions,
         )
     return types.InitializeResult(
         protocol_version=ctx.protocol_version,
-        capabilities=options.capabilities,
+        capabilities=server.announced_to(ctx, options.capabilities),
         server_info=options.server_info,
         instructions=options.instructions,
     )
@@ -562,9 +607,10 @@ async def _discover(
     ctx: ServerRequestContext[Any, Any], params: types.RequestParams
 ) -> types.DiscoverResult:
     del params
+    capabilities = ctx.server.get_capabilities(protocol_version=ctx.protocol_version)
     return types.DiscoverResult(
         supported_versions=list(MODERN_PROTOCOL_VERSIONS),
-        capabilities=ctx.server.get_capabilities(protocol_version=ctx.protocol_version),
+        capabilities=ctx.server.announced_to(ctx, capabilities),
         instructions=ctx.server.instructions,
     )
 

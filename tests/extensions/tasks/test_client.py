@@ -246,6 +246,7 @@ class Scripted(Extension):
     """Answers calls with a task, and ``tasks/get`` with what a test says."""
 
     identifier = TASKS
+    result_types = frozenset({"task"})
 
     def __init__(self, created: dict[str, Any], *answers: Any) -> None:
         self.created = {"resultType": "task", **task("working"), **created}
@@ -406,12 +407,14 @@ async def test_a_server_that_asks_without_end_is_not_taken_seriously(road):
             await client.call_tool("work")
 
 
-@pytest.mark.req("R-009", "R-668")
+@pytest.mark.req("R-666")
 @directly
-async def test_a_task_is_no_answer_to_a_client_that_declared_nothing(road):
+async def test_a_task_is_not_sent_to_a_client_that_declared_nothing(road, caplog):
     async with connect(scripted(Scripted({})), road, knows_tasks=False) as client:
-        with pytest.raises(InvalidResponse, match="resultType"):
+        with pytest.raises(MCPError) as caught:
             await client.call_tool("work")
+        assert caught.value.code == -32603
+    assert f"the resultType 'task' is of the extension {TASKS}, which the client" in caplog.text
 
 
 @directly
