@@ -26,8 +26,8 @@ from trio_mcp.types._base import is_array
 
 from ._answers import read_answer, read_question
 from ._listening import telling
+from ._memory_store import InMemoryTaskStore
 from ._run import TaskRun, TaskTimes, open_run
-from ._store import InMemoryTaskStore
 from ._wire import TASKS, TaskRequestParams, UpdateTaskRequestParams
 from ._work import Work
 
