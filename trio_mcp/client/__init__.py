@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ._extensions import ClaimContext as ClaimContext
     from ._extensions import ClientExtension as ClientExtension
     from ._extensions import NotificationBinding as NotificationBinding
+    from ._extensions import RequestBinding as RequestBinding
     from ._extensions import ResultClaim as ResultClaim
     from ._extensions import UnexpectedClaimedResult as UnexpectedClaimedResult
     from ._extensions import advertise as advertise
@@ -97,6 +98,7 @@ __all__ = [
     "Pages",
     "ProgressFnT",
     "PromptsListChanged",
+    "RequestBinding",
     "ResourceUpdated",
     "ResourcesListChanged",
     "ResponseCacheStore",
@@ -155,6 +157,7 @@ if not TYPE_CHECKING:
             "Pages": "._pages",
             "ProgressFnT": "._callbacks",
             "PromptsListChanged": "trio_mcp._protocol._subscriptions",
+            "RequestBinding": "._extensions",
             "ResourceUpdated": "trio_mcp._protocol._subscriptions",
             "ResourcesListChanged": "trio_mcp._protocol._subscriptions",
             "ResponseCacheStore": "._cache_store",

@@ -80,4 +80,9 @@ def declare(
         roots=None if callbacks.list_roots is None else types.RootsCapability(list_changed=True),
         extensions=dict(extensions.settings) if extensions.settings else None,
     )
-    return Declaration(capabilities, client_info or DEFAULT_CLIENT_INFO, extensions, log_level)
+    return Declaration(
+        extensions.declare(capabilities),
+        client_info or DEFAULT_CLIENT_INFO,
+        extensions,
+        log_level,
+    )

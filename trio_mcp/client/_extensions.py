@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 import attrs
 
 from trio_mcp import types
 from trio_mcp._checks import check_callable, check_class, check_kind, check_mapping, check_text
+from trio_mcp._codec._reading import check_readable
 from trio_mcp._protocol._meta import check_extension_id
 from trio_mcp.errors import LocalError
-from trio_mcp.types import CORE_RESULT_TYPES, INTERNAL_ERROR, MODERN_PROTOCOL_VERSIONS
+from trio_mcp.types import (
+    CORE_RESULT_TYPES,
+    HANDSHAKE_PROTOCOL_VERSIONS,
+    INTERNAL_ERROR,
+    MODERN_PROTOCOL_VERSIONS,
+)
 from trio_mcp.types._base import WireModel
+from trio_mcp.types._methods import is_core_request
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
 
+    from trio_mcp.types import InputRequest
+    from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
 
+    from ._callbacks import ClientRequestContext
     from ._session import ClientSession
     from ._tool_calls import ToolCallAnswer, ToolCallContext, ToolCallNext
 
+    RequestAnswer: TypeAlias = WireModel | JsonObject | types.ErrorData
+    AnswerNext: TypeAlias = Callable[[InputRequest], Awaitable[RequestAnswer]]
+
 ClaimedT = TypeVar("ClaimedT", bound="types.Result")
 NotifyParamsT = TypeVar("NotifyParamsT", bound=WireModel)
+RequestParamsT = TypeVar("RequestParamsT")
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -137,6 +153,54 @@ class NotificationBinding(Generic[NotifyParamsT]):
         check_callable("handler", self.handler)
 
 
+@attrs.frozen(kw_only=True, eq=False)
+class RequestBinding(Generic[RequestParamsT]):
+    """A request of an older server that an extension serves; since 2026-07-28 servers send none.
+
+    Args:
+      method: The name on the wire. None of the core protocol's own: what callbacks answer is
+          wrapped by `ClientExtension.intercept_request`.
+      params_type: What the params are read into: a wire type, a pydantic model, or dict.
+      handler: Awaited with the context and the params. It runs in a task of its own, which is
+          cancelled when the server no longer waits for the answer, and returns the result: a
+          wire type, an object of JSON, or `ErrorData`.
+      protocol_versions: The revisions at which it is served; None for all with a handshake.
+
+    Raises:
+      ValueError: if the method is the core protocol's, or could never be served.
+
+    """
+
+    method: str
+    params_type: type[RequestParamsT]
+    handler: Callable[[ClientRequestContext, RequestParamsT], Awaitable[RequestAnswer]]
+    protocol_versions: frozenset[str] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        check_text("method", self.method)
+        check_readable("params_type", self.params_type)
+        check_callable("handler", self.handler)
+        if is_core_request(self.method):
+            raise ValueError(
+                f"{self.method!r} belongs to the core protocol: an extension serves others. Use "
+                "intercept_request to stand round what callbacks answer"
+            )
+        versions = self.protocol_versions
+        if versions is not None:
+            check_kind("protocol_versions", versions, (frozenset, set))
+        if versions is not None and not (
+            versions and versions.issubset(HANDSHAKE_PROTOCOL_VERSIONS)
+        ):
+            raise ValueError(
+                f"{self.method}: protocol_versions names one or more of "
+                f"{', '.join(HANDSHAKE_PROTOCOL_VERSIONS)} (None for all), got {sorted(versions)}"
+            )
+
+    def is_in_force(self, revision: Revision) -> bool:
+        """Whether it is served in a session that speaks this revision."""
+        return self.protocol_versions is None or revision.version in self.protocol_versions
+
+
 class ClientExtension:
     """An extension that a client may be given; override what it needs.
 
@@ -195,6 +259,62 @@ class ClientExtension:
         """
         del ctx
         return await call_next(params)
+
+    def capabilities(self, declared: types.ClientCapabilities) -> types.ClientCapabilities:
+        """Return what the client declares with it, besides what is in `settings`.
+
+        Each revision is told what it has a word for, and members of `extra` in all.
+
+        Args:
+          declared: What is declared without it, by which callbacks there are.
+
+        """
+        return declared
+
+    def requests(self) -> Sequence[RequestBinding[Any]]:
+        """Return the requests of older servers that it serves."""
+        return ()
+
+    async def intercept_request(
+        self, request: InputRequest, context: ClientRequestContext, call_next: AnswerNext
+    ) -> RequestAnswer:
+        """Stand round every question that a callback answers: look on, change it, or answer.
+
+        That is ``sampling/createMessage``, ``elicitation/create`` and ``roots/list``, if there is
+        a callback for it: as a request of an older server, or within an `InputRequiredResult` or
+        a task of a modern one. The first extension of a client is the outermost.
+
+        Args:
+          request: The question, with its params.
+          context: What the callback is told of it.
+          call_next: Awaited with the question, gives the answer. It may be called later, and in
+              another task, while the session is open.
+
+        Returns:
+          The answer. Requests of older servers may be answered with any other result, too, which
+          is how an extension of theirs puts something in its place.
+
+        """
+        del context
+        return await call_next(request)
+
+    def lifespan(self, session: ClientSession) -> AbstractAsyncContextManager[Any]:
+        """Return a block round the life of each session.
+
+        It is entered when there is a connection, and before the two sides agree on a revision;
+        it is left before the connection is closed. For what the extension runs meanwhile: a
+        nursery, say. What the block yields is in ``session.lifespan_states[identifier]``. A
+        restarted server is talked to in the same session (`ClientSession.on_reconnect`).
+
+        An extension may be given to several clients: what belongs to one is kept there, and not
+        in the extension.
+
+        Args:
+          session: The way to the server.
+
+        """
+        del session
+        return nullcontext()
 
 
 class _Declaration(ClientExtension):

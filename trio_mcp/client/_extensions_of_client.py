@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 
-from trio_mcp._checks import check_callable, check_items, check_mapping
+from trio_mcp import types
+from trio_mcp._checks import check_callable, check_items, check_kind, check_mapping
 from trio_mcp._codec import DecodeError, checked_copy, decode, excerpt
 from trio_mcp._protocol._meta import check_extension_id
 from trio_mcp.types._methods import METHODS
@@ -18,17 +19,24 @@ from ._extensions import (
     ClientExtension,
     NotificationBinding,
     NotifyParamsT,
+    RequestBinding,
     ResultClaim,
 )
 from ._results import decode_answer
 
 if TYPE_CHECKING:
-    from trio_mcp import types
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+
     from trio_mcp._rpc._repeats import Repeats
     from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
 
+    from ._questions import InterceptRequest
     from ._tool_calls import Intercept
+
+    DeclareFn: TypeAlias = Callable[[types.ClientCapabilities], types.ClientCapabilities]
+    OpenLifespan: TypeAlias = Callable[[Any], AbstractAsyncContextManager[Any]]
 
 DROPPED: Final = "%s of the server was dropped: %s"
 """What the log says of a notification that is not as its method has it."""
@@ -46,6 +54,12 @@ class Extensions:
     )
     bindings: Sequence[NotificationBinding[Any]] = ()
     interceptors: Sequence[tuple[str, Intercept]] = ()
+    question_interceptors: Sequence[tuple[str, InterceptRequest]] = ()
+    requests: Mapping[str, RequestBinding[Any]] = attrs.field(
+        factory=dict[str, "RequestBinding[Any]"]
+    )
+    capabilities: Sequence[tuple[str, DeclareFn]] = ()
+    lifespans: Mapping[str, OpenLifespan] = attrs.field(factory=dict[str, "OpenLifespan"])
 
     @classmethod
     def given(
@@ -108,7 +122,14 @@ class Extensions:
             )
             bindings += heard
         return attrs.evolve(
-            cls.checked(settings, claims, bindings), interceptors=_interceptors_of(extensions)
+            cls.checked(settings, claims, bindings),
+            interceptors=_hooks("intercept_tool_call", extensions),
+            question_interceptors=_hooks("intercept_request", extensions),
+            requests=_requests_of(extensions),
+            capabilities=_hooks("capabilities", extensions),
+            lifespans={
+                each.identifier: each.lifespan for each in _overriding("lifespan", extensions)
+            },
         )
 
     @classmethod
@@ -152,6 +173,19 @@ class Extensions:
             self, settings=self.checked({**settings, **self.settings}, None, None).settings
         )
 
+    def declare(self, capabilities: types.ClientCapabilities) -> types.ClientCapabilities:
+        """Have extensions add to what a client declares.
+
+        Raises:
+          TypeError: if one of them returns something else.
+
+        """
+        declared = capabilities
+        for name, declare in self.capabilities:
+            declared = declare(declared)
+            check_kind(f"what {name} returned", declared, types.ClientCapabilities)
+        return declared.evolve(extensions=capabilities.extensions)
+
     def declared_at(self, revision: Revision) -> dict[str, JsonObject] | None:
         """Return what to declare to a server of a revision; None for nothing."""
         declared = {
@@ -180,6 +214,11 @@ class Extensions:
                     return claim
         raise LookupError(f"nothing claims {type(result).__name__}")
 
+    def request_for(self, method: str, revision: Revision) -> RequestBinding[Any] | None:
+        """Find what serves a request of the server that is none of the core protocol's."""
+        binding = self.requests.get(method)
+        return binding if binding is not None and binding.is_in_force(revision) else None
+
     def binding_for(self, method: str) -> NotificationBinding[Any] | None:
         """Find what listens to a notification, unless the core protocol defines it."""
         if method in METHODS:
@@ -190,15 +229,36 @@ class Extensions:
         return None
 
 
-def _interceptors_of(extensions: Sequence[ClientExtension]) -> list[tuple[str, Intercept]]:
-    found: list[tuple[str, Intercept]] = []
-    for extension in extensions:
-        if type(extension).intercept_tool_call is ClientExtension.intercept_tool_call:
-            continue
-        name = f"{type(extension).__name__}.intercept_tool_call"
-        check_callable(name, extension.intercept_tool_call)
-        found.append((name, extension.intercept_tool_call))
+def _overriding(hook: str, extensions: Sequence[ClientExtension]) -> list[ClientExtension]:
+    """Find those for which a hook is to be called at all."""
+    own = getattr(ClientExtension, hook)
+    return [each for each in extensions if getattr(type(each), hook) is not own]
+
+
+def _hooks(
+    hook: str, extensions: Sequence[ClientExtension]
+) -> list[tuple[str, Callable[..., Any]]]:
+    """Give the functions of a hook, each with what it is called in errors."""
+    found = [
+        (f"{type(each).__name__}.{hook}", getattr(each, hook))
+        for each in _overriding(hook, extensions)
+    ]
+    for name, function in found:
+        check_callable(name, function)
     return found
+
+
+def _requests_of(extensions: Sequence[ClientExtension]) -> dict[str, RequestBinding[Any]]:
+    bindings: dict[str, RequestBinding[Any]] = {}
+    for extension in extensions:
+        served = extension.requests()
+        name = f"what {type(extension).__name__}.requests() returned"
+        check_items(name, served, RequestBinding, "a list")
+        for binding in served:
+            if binding.method in bindings:
+                raise ValueError(f"the request {binding.method!r} is served twice")
+            bindings[binding.method] = binding
+    return bindings
 
 
 def _kind_of(result: types.Result) -> object:

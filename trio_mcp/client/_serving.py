@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from trio_mcp._checks import awaited, check_items, check_kind
-from trio_mcp._codec import DecodeError, decode, encode, excerpt
+from trio_mcp._codec import DecodeError, decode, excerpt
 from trio_mcp._protocol._ladder import Accepted
 from trio_mcp._protocol._refusals import invalid_params, method_not_found
 from trio_mcp._protocol._sampling_turns import check_tool_turns
@@ -17,7 +17,7 @@ from trio_mcp._rpc._repeats import Repeats
 from trio_mcp._rpc._service import Connection, Serving
 from trio_mcp._rpc._standing import StandingRequests
 from trio_mcp.errors import InvalidResponse, MCPError
-from trio_mcp.types import ErrorData
+from trio_mcp.types import INVALID_REQUEST, ErrorData
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE
 
@@ -25,6 +25,7 @@ from ._callbacks import ClientRequestContext
 from ._elicitation import with_defaults
 from ._extensions_of_client import DROPPED, read_notification
 from ._listeners import Listeners
+from ._questions import ask_intercepted, question_of, serve, write_answer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         ClientCapabilities,
         CreateMessageRequestParams,
         ElicitRequestParams,
+        InputRequest,
         InputResponse,
         ListRootsResult,
     )
@@ -135,7 +137,8 @@ class ClientServing(Serving):
             )
             return False
         spec = METHODS.get(exchange.method)
-        if spec is None or not spec.may_be_sent_by("server", revision):
+        is_known = spec is not None and spec.may_be_sent_by("server", revision)
+        if not is_known and self._extensions.request_for(exchange.method, revision) is None:
             raise method_not_found(exchange.method)
         exchange.accepted = Accepted(revision, exchange.params.get("_meta") or {})
         return True
@@ -150,18 +153,25 @@ class ClientServing(Serving):
         context = ClientRequestContext(
             session=session, request_id=exchange.id, meta=exchange.accepted.meta or None
         )
+        if not session.has_lifespan_states:
+            # A server that asks before the handshake, or still asks while this side is leaving.
+            raise MCPError(INVALID_REQUEST, "The session is being opened or closed")
+        binding = self._extensions.request_for(exchange.method, revision)
+        if binding is not None:
+            return await serve(binding, context, exchange.params, revision)
         # Whether it is offered comes before whether it is asked for well.
         self._callback(exchange.method)
         params = _read(exchange.method, exchange.params, revision)
-        answer = await self.ask(context, exchange.method, params)
-        if isinstance(answer, ErrorData):
-            raise MCPError.from_error_data(answer)
-        return encode(answer, revision)
+        if self._extensions.question_interceptors:
+            answer = await self._ask_intercepted(context, exchange.method, params)
+        else:
+            answer = await self._ask(context, exchange.method, params)
+        return write_answer(exchange.method, answer, revision)
 
     async def ask(
         self, context: ClientRequestContext, method: str, params: Any
     ) -> InputResponse | ErrorData:
-        """Have the callback for a question answer it.
+        """Have the callback for a question of a modern server answer it.
 
         Args:
           context: What the callback is told of the question.
@@ -174,6 +184,26 @@ class ClientServing(Serving):
           ValueError: if a root is no URI of a file.
 
         """
+        if not self._extensions.question_interceptors:
+            return await self._ask(context, method, params)
+        self._callback(method)
+        answer: InputResponse | ErrorData
+        answer = _of_kind(method, await self._ask_intercepted(context, method, params))
+        return answer
+
+    async def _ask_intercepted(
+        self, context: ClientRequestContext, method: str, params: Any
+    ) -> Any:
+        async def ask(request: InputRequest) -> InputResponse | ErrorData:
+            return await self._ask(context, method, request.params)
+
+        request = question_of(method, params)
+        interceptors = self._extensions.question_interceptors
+        return await ask_intercepted(interceptors, request, context, ask)
+
+    async def _ask(
+        self, context: ClientRequestContext, method: str, params: Any
+    ) -> InputResponse | ErrorData:
         callback = self._callback(method)
         answer: InputResponse | ErrorData
         given: object

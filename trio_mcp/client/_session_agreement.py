@@ -78,6 +78,7 @@ class AgreedSession(LivingSession):
             serving,
             read_timeout_seconds=read_timeout_seconds,
             ping_interval=ping_interval,
+            lifespans=declaration.extensions.lifespans,
         )
         self._declaration = declaration
         serving.standing.log_level = declaration.log_level

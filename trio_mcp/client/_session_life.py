@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from trio_mcp._checks import check_callable
 from trio_mcp._rpc._block import GuardedBlock
@@ -13,7 +14,7 @@ from ._keep_alive import keep_alive
 from ._listeners import Listeners
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Mapping
     from types import TracebackType
 
     import trio
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from trio_mcp._rpc._service import Serving
     from trio_mcp.errors import ConnectionLost
 
+    from ._extensions_of_client import OpenLifespan
     from ._serving import ClientServing, NotificationListener
 
     OpenLink = Callable[[Serving], AbstractAsyncContextManager[Link]]
+
+NO_LIFESPANS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class LivingSession:
@@ -35,6 +39,7 @@ class LivingSession:
       serving: Answers what the server asks, and takes what it tells.
       read_timeout_seconds: How long each request may wait for its answer; None for no limit.
       ping_interval: Seconds between signs of life of an older server; None for none.
+      lifespans: Of extensions, by their identifiers.
 
     """
 
@@ -45,11 +50,14 @@ class LivingSession:
         *,
         read_timeout_seconds: float | None,
         ping_interval: float | None,
+        lifespans: Mapping[str, OpenLifespan] = NO_LIFESPANS,
     ) -> None:
         self._open_link: OpenLink | None = open_link
         self._serving = serving
         self._read_timeout_seconds = read_timeout_seconds
         self._ping_interval = ping_interval
+        self._lifespans = lifespans
+        self._lifespan_states: Mapping[str, Any] | None = None
         self._reconnect_listeners: Listeners[Callable[[], None]] = Listeners()
         self._block: GuardedBlock[Self] | None = None
         self._nursery: trio.Nursery | None = None
@@ -77,14 +85,34 @@ class LivingSession:
     @asynccontextmanager
     async def _open(self, open_link: OpenLink) -> AsyncGenerator[Self, None]:
         try:
-            async with open_link(self._serving) as self._link:
-                if self._ping_interval is None:
-                    yield self
-                    return
-                async with open_background_nursery() as self._nursery:
-                    yield self
+            async with open_link(self._serving) as self._link, self._beside():
+                yield self
         finally:
             self._serving.forget()
+
+    @asynccontextmanager
+    async def _beside(self) -> AsyncGenerator[None, None]:
+        """Run what runs beside the session, where anything does."""
+        if self._ping_interval is None and not self._lifespans:
+            yield
+        elif self._ping_interval is None:
+            async with self._in_lifespans():
+                yield
+        else:
+            async with open_background_nursery() as self._nursery, self._in_lifespans():
+                yield
+
+    @asynccontextmanager
+    async def _in_lifespans(self) -> AsyncGenerator[None, None]:
+        async with AsyncExitStack() as stack:
+            states: dict[str, Any] = {}
+            for identifier, lifespan in self._lifespans.items():
+                states[identifier] = await stack.enter_async_context(lifespan(self))
+            self._lifespan_states = states
+            try:
+                yield
+            finally:
+                self._lifespan_states = None
 
     def _start_keep_alive(self) -> None:
         if self._ping_interval is not None and self._nursery is not None:
@@ -98,6 +126,24 @@ class LivingSession:
         if self._link is None:
             raise RuntimeError("Use the session inside `async with session:`")
         return self._link
+
+    @property
+    def lifespan_states(self) -> Mapping[str, Any]:
+        """What the blocks yielded that extensions have round this session, by identifier.
+
+        Raises:
+          RuntimeError: while the session is not open.
+
+        """
+        self._require_link()
+        if self._lifespan_states is None and self._lifespans:
+            raise RuntimeError("The session is being opened or closed")
+        return self._lifespan_states or NO_LIFESPANS
+
+    @property
+    def has_lifespan_states(self) -> bool:
+        """Whether every block is open that extensions have round this session."""
+        return self._lifespan_states is not None or not self._lifespans
 
     @property
     def read_timeout_seconds(self) -> float | None:

@@ -13,7 +13,7 @@ from trio_mcp._checks import awaited, check_callable, check_items
 from trio_mcp._codec import checked_copy, decode
 from trio_mcp._protocol._meta import check_extension_id
 from trio_mcp.types import CORE_RESULT_TYPES, KNOWN_PROTOCOL_VERSIONS
-from trio_mcp.types._methods import METHODS
+from trio_mcp.types._methods import is_core_request
 from trio_mcp.types._revisions import LATEST_MODERN, revision_for
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class MethodBinding:
     name_param: str | None = None
 
     def __attrs_post_init__(self) -> None:
-        if self.method in _CORE_METHODS:
+        if is_core_request(self.method):
             raise ValueError(
                 f"{self.method!r} belongs to the core protocol: an extension adds methods. Use "
                 "intercept_tool_call, or middleware, to wrap what the server does itself"
@@ -116,14 +116,6 @@ class SubscriptionBinding:
 
     key: str
     accept: AcceptFnT
-
-
-_CORE_METHODS: Final = frozenset(
-    name
-    for name, spec in METHODS.items()
-    # The tasks of 2025-11-25 were an experiment, which an extension has taken over.
-    if spec.result is not None and not name.startswith("tasks/")
-)
 
 
 _ALL_VERSIONS: Final = frozenset(KNOWN_PROTOCOL_VERSIONS)

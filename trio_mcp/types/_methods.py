@@ -15,7 +15,7 @@ from ._revisions import KNOWN_REVISIONS
 if TYPE_CHECKING:
     from ._revisions import Revision
 
-__all__ = ["METHODS", "Method", "Side"]
+__all__ = ["METHODS", "Method", "Side", "is_core_request"]
 
 Side: TypeAlias = Literal["client", "server"]
 
@@ -355,3 +355,12 @@ _NOTIFICATIONS: Final = (
 
 METHODS: Final[dict[str, Method]] = {each.name: each for each in (*_REQUESTS, *_NOTIFICATIONS)}
 """Every method by its name."""
+
+
+def is_core_request(method: str) -> bool:
+    """Whether this is a request of the core protocol, which no extension may serve.
+
+    The tasks of 2025-11-25 were an experiment, which an extension has taken over.
+    """
+    spec = METHODS.get(method)
+    return spec is not None and not spec.is_notification and not method.startswith("tasks/")
