@@ -154,6 +154,32 @@ class Extension:
         """Return the settings to declare under ``capabilities.extensions``."""
         return {}
 
+    def capabilities(
+        self, announced: types.ServerCapabilities, ctx: ServerRequestContext[Any, Any]
+    ) -> types.ServerCapabilities:
+        """Return what the server announces with it, besides what is in `settings`.
+
+        Each revision is told what it has a word for, and members of `extra` in all.
+
+        Args:
+          announced: What is announced without it.
+          ctx: The ``initialize`` or ``server/discover`` that is answered.
+
+        """
+        del ctx
+        return announced
+
+    def describe_tool(self, tool: types.Tool) -> types.Tool:
+        """Return what the list says of a tool: the same, or a changed copy of the same name.
+
+        It is asked once after each change of the list.
+
+        Args:
+          tool: What is said of it without the extension.
+
+        """
+        return tool
+
     def tools(self) -> Sequence[ToolBinding]:
         """Return the tools it brings."""
         return ()
@@ -249,6 +275,8 @@ def add_extensions(mcp: MCPServer[Any], extensions: Sequence[Extension]) -> None
         if versions is not None:
             server.extension_versions[extension.identifier] = versions
         _add_result_types(server, extension)
+        if type(extension).capabilities is not Extension.capabilities:
+            server.add_announcer(extension.capabilities)
         if type(extension).lifespan is not Extension.lifespan:
             server.add_lifespan(extension.identifier, functools.partial(extension.lifespan, mcp))
         for subscription in extension.subscriptions():
@@ -294,6 +322,25 @@ def _add_methods(server: Server[Any], extension: Extension) -> None:
             ),
             name_param=binding.name_param,
         )
+
+
+def tool_describers(
+    extensions: Sequence[Extension],
+) -> list[Callable[[types.Tool], types.Tool]]:
+    """Collect what has a word to say in the list of tools.
+
+    Raises:
+      TypeError: if one is no function.
+
+    """
+    describers: list[Callable[[types.Tool], types.Tool]] = [
+        each.describe_tool
+        for each in extensions
+        if type(each).describe_tool is not Extension.describe_tool
+    ]
+    for describe in describers:
+        check_callable("describe_tool", describe)
+    return describers
 
 
 def compose_tool_call_handler(

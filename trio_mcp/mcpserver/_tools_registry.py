@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 import trio
 
+from trio_mcp import types
 from trio_mcp._checks import check_kind, check_text
-from trio_mcp._codec import SharedArray, excerpt
+from trio_mcp._codec import SharedArray, encode, excerpt
 from trio_mcp.errors import MCPError, ToolError
 from trio_mcp.server import ToolsListChanged
 from trio_mcp.types import INVALID_PARAMS
@@ -21,11 +22,11 @@ from ._settings import LifespanResultT
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from trio_mcp import types
     from trio_mcp.server import HandlerResult, RequestHandler, ServerRequestContext
     from trio_mcp.types import Icon, InputRequiredResult, ToolAnnotations
     from trio_mcp.types import Tool as WireTool
     from trio_mcp.types._base import JsonObject
+    from trio_mcp.types._revisions import Revision
 
     from ._context import Context
     from ._extensions import Extension
@@ -37,9 +38,14 @@ class ServesTools(ServingBase[LifespanResultT]):
 
     def _open_tools(self, tools: Sequence[Tool], extensions: Sequence[Extension]) -> None:
         handler: RequestHandler = self._handle_call_tool
+        self._describers: list[Callable[[WireTool], WireTool]] = []
         if extensions:
-            from ._extensions import compose_tool_call_handler  # noqa: PLC0415 - few have any
+            from ._extensions import (  # noqa: PLC0415 - few have any
+                compose_tool_call_handler,
+                tool_describers,
+            )
 
+            self._describers = tool_describers(extensions)
             self._intercepted = compose_tool_call_handler(extensions, handler)
             handler = handler if self._intercepted == handler else self._handle_intercepted
         settings = self.settings
@@ -221,7 +227,7 @@ class ServesTools(ServingBase[LifespanResultT]):
     async def list_tools(self) -> list[WireTool]:
         """List the tools, in the order in which they were added."""
         await trio.lowlevel.checkpoint()
-        return [tool.to_wire(LATEST_MODERN) for tool in self._tools.items()]
+        return [self._described(tool, LATEST_MODERN) for tool in self._tools.items()]
 
     async def call_tool(
         self,
@@ -263,12 +269,28 @@ class ServesTools(ServingBase[LifespanResultT]):
         self, ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams
     ) -> JsonObject:
         revision = revision_of(ctx)
-        listing = self._tools.listing(revision, lambda tool: tool.to_json(revision))
+        listing = self._tools.listing(revision, lambda tool: self._entry(tool, revision))
         page, next_cursor = listing.page(params.cursor, self._list_page_size)
         result: JsonObject = {"tools": SharedArray(page)}
         if next_cursor is not None:
             result["nextCursor"] = next_cursor
         return result
+
+    def _entry(self, tool: Tool, revision: Revision) -> JsonObject:
+        if not self._describers:
+            return tool.to_json(revision)
+        return encode(self._described(tool, revision), revision)
+
+    def _described(self, tool: Tool, revision: Revision) -> WireTool:
+        described = tool.to_wire(revision)
+        for describe in self._describers:
+            described = describe(described)
+            check_kind("described tool", described, types.Tool)
+            if described.name != tool.name:
+                raise ValueError(
+                    f"describe_tool: expected the tool {tool.name!r}, got {described.name!r}"
+                )
+        return described
 
     async def _handle_call_tool(
         self, ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._caching import CacheHint as CacheHint
     from ._caching import apply_cache_hint as apply_cache_hint
     from ._caching import validate_cache_hints as validate_cache_hints
+    from ._capabilities import AnnounceFnT as AnnounceFnT
     from ._capabilities import NotificationOptions as NotificationOptions
     from ._connection import ServerConnection as ServerConnection
     from ._context import ServerRequestContext as ServerRequestContext
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AESGCMRequestStateCodec",
     "AcceptFnT",
+    "AnnounceFnT",
     "AskFnT",
     "CacheHint",
     "CacheableMethod",
@@ -97,6 +99,7 @@ if not TYPE_CHECKING:
         {
             "AESGCMRequestStateCodec": "._request_state_codec",
             "AcceptFnT": "._subscriptions",
+            "AnnounceFnT": "._capabilities",
             "AskFnT": "._session",
             "CacheHint": "._caching",
             "CacheableMethod": "._caching",

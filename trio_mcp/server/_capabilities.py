@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
@@ -13,6 +13,18 @@ if TYPE_CHECKING:
 
     from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
+
+    from ._context import ServerRequestContext
+
+
+class AnnounceFnT(Protocol):
+    """Completes what is announced to a client: see `Server.add_announcer`."""
+
+    def __call__(
+        self, announced: types.ServerCapabilities, ctx: ServerRequestContext[Any, Any], /
+    ) -> types.ServerCapabilities:
+        """Return the capabilities, or a changed copy of them."""
+        ...
 
 
 @attrs.define
