@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from trio_mcp._codec._schema import Validator
-    from trio_mcp.types import CallToolResult, Tool
+    from trio_mcp.types import CallToolResult, Tool, ToolExecution
     from trio_mcp.types._base import JsonObject
 
 logger: Final = logging.getLogger("trio_mcp.client")
@@ -34,12 +34,21 @@ class OutputSchemas:
 
     """
 
-    __slots__ = ("_compiled", "_has_all", "_last_page", "_listed", "_ready", "version")
+    __slots__ = (
+        "_compiled",
+        "_executions",
+        "_has_all",
+        "_last_page",
+        "_listed",
+        "_ready",
+        "version",
+    )
 
     def __init__(self) -> None:
         self.version = 0
         # As JSON, since the user may change the lists that they get. None: without a schema.
         self._listed: dict[str, bytes | None] = {}
+        self._executions: dict[str, ToolExecution] = {}
         self._has_all = False
         # None: the schema cannot be decided, and what comes is not checked.
         self._ready: dict[str, Validator | None] = {}
@@ -69,6 +78,10 @@ class OutputSchemas:
             if self._listed.get(tool.name, schema) != schema:
                 self._ready.pop(tool.name, None)
             self._listed[tool.name] = schema
+            if tool.execution is not None:
+                self._executions[tool.name] = tool.execution
+            else:
+                self._executions.pop(tool.name, None)
 
     def learned_all(self, version: int) -> None:
         """Take note that every tool there is has been learned since then."""
@@ -81,6 +94,7 @@ class OutputSchemas:
         """
         self.version += 1
         self._listed.clear()
+        self._executions.clear()
         self._has_all = False
         self._ready.clear()
         self._last_page = None
@@ -94,6 +108,10 @@ class OutputSchemas:
     def knows(self, name: str) -> bool:
         """Whether a tool was listed, or all that there are."""
         return self._has_all or name in self._listed
+
+    def execution(self, name: str) -> ToolExecution | None:
+        """What the list says of how a tool may be run."""
+        return self._executions.get(name)
 
     def should_know(self, name: str, result: CallToolResult) -> bool:
         """Whether a result has something to check, and nobody knows how."""

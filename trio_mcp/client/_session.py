@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -11,6 +12,7 @@ import trio
 from trio_mcp import types
 from trio_mcp._checks import awaited, check_flag, check_items, check_kind, check_text
 from trio_mcp._codec import encode
+from trio_mcp._rpc._time_limit import within
 from trio_mcp.errors import InvalidResponse, LocalError, MCPError
 from trio_mcp.types import HEADER_MISMATCH
 
@@ -307,8 +309,19 @@ class ClientSession(OlderSession):
         if link.mends:
             # What stands round the call asks what the server can do, and not what it could.
             options = await once_usable(link, "tools/call", options)
-        return await intercepted(
-            self._extensions.interceptors, self._send_call, params, options, meta, context
+        # They may ask for more than the one answer that the limit in the options is for.
+        return await within(
+            options.max_total_timeout,
+            "tools/call",
+            partial(
+                intercepted,
+                self._extensions.interceptors,
+                self._send_call,
+                params,
+                options,
+                meta,
+                context,
+            ),
         )
 
     async def _send_mirrored(
@@ -424,6 +437,29 @@ class ClientSession(OlderSession):
         if not self._output_schemas.knows(name):
             await self._tool_lookup.make_known(name, self.ask_tool_page or self._tools_page)
         self._output_schemas.check(name, result)
+
+    async def tool_execution(
+        self, name: str, read_timeout_seconds: float | None = None
+    ) -> types.ToolExecution | None:
+        """Say how a tool may be run, as it was listed last; only 2025-11-25 says that of tools.
+
+        The tools are listed first where this one is not known. Where that fails, or takes longer
+        than a call may, it is logged, and nothing is known.
+
+        Raises:
+          RuntimeError: before a revision is agreed on.
+
+        """
+        check_text("name", name)
+        check_timeout("read_timeout_seconds", read_timeout_seconds)
+        await trio.lowlevel.checkpoint()
+        if not self._require_revision().has_tasks:
+            return None
+        if not self._output_schemas.knows(name) and self.may_offer("tools"):
+            seconds = time_left(self._options("read_timeout_seconds", read_timeout_seconds, None))
+            ask_page = self.ask_tool_page or self._tools_page
+            await self._tool_lookup.try_to_make_known(name, ask_page, seconds)
+        return self._output_schemas.execution(name)
 
     async def _tools_page(self, cursor: str | None) -> tuple[list[types.Tool], str | None]:
         page = await self.list_tools(
