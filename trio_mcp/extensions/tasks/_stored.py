@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from trio_mcp._codec import excerpt
 from trio_mcp._codec._public import to_json
+from trio_mcp.types import Task
 
 from ._wire import CreateTaskResult, DetailedTask
 
@@ -36,6 +38,7 @@ class StoredTask:
       status_message: The same for people.
       input_requests: The questions that wait for an answer, as JSON.
       input_responses: The answers that came, as JSON, while the task goes on.
+      input_errors: The errors that came in place of answers, from clients of 2025-11-25.
       result: What the request would have been answered.
       error: What it would have failed with.
 
@@ -52,6 +55,7 @@ class StoredTask:
     status_message: str | None = None
     input_requests: Mapping[str, JsonObject] = attrs.field(factory=dict[str, Any])
     input_responses: Mapping[str, JsonObject] = attrs.field(factory=dict[str, Any])
+    input_errors: Mapping[str, JsonObject] = attrs.field(factory=dict[str, Any])
     result: JsonObject | None = None
     error: JsonObject | None = None
 
@@ -71,7 +75,15 @@ class StoredTask:
 
     def ended(self, now: float, status: TaskStatus, **changes: Any) -> StoredTask:
         """Make its last version, without the questions and answers on the way there."""
-        return self.changed(now, status=status, input_requests={}, input_responses={}, **changes)
+        none: Mapping[str, JsonObject] = {}
+        return self.changed(
+            now,
+            status=status,
+            input_requests=none,
+            input_responses=none,
+            input_errors=none,
+            **changes,
+        )
 
     def asking(self, now: float, key: str, question: JsonObject) -> StoredTask:
         """Make the version that waits for one more answer."""
@@ -81,6 +93,11 @@ class StoredTask:
         """Make the version that no longer waits for one."""
         left = {name: each for name, each in self.input_requests.items() if name != key}
         return self._with_questions(now, left)
+
+    def refused(self, now: float, key: str, error: JsonObject) -> StoredTask:
+        """Make the version that has got an error in place of an answer."""
+        left = {name: each for name, each in self.input_requests.items() if name != key}
+        return self._with_questions(now, left, input_errors={**self.input_errors, key: error})
 
     def answered(self, now: float, answers: Mapping[str, JsonObject]) -> StoredTask:
         """Make the version that has got answers to some of its questions."""
@@ -117,10 +134,24 @@ class StoredTask:
         if self.status == "input_required":
             written["inputRequests"] = dict(self.input_requests)
         elif self.status == "completed":
-            written["result"] = self.result
+            # One that was made for a client of 2025-11-25 does not say what it is.
+            written["result"] = {"resultType": "complete", **(self.result or {})}
         elif self.status == "failed":
             written["error"] = self.error
         return written
+
+    def to_task(self) -> Task:
+        """Make what clients of 2025-11-25 see, for whom a tool that failed is a failed task."""
+        has_failed = self.status == "completed" and (self.result or {}).get("isError") is True
+        return Task(
+            task_id=self.task_id,
+            status="failed" if has_failed else self.status,
+            status_message=_first_text(self.result) if has_failed else self.status_message,
+            created_at=_iso(self.created_at),
+            last_updated_at=_iso(self.updated_at),
+            ttl=_milliseconds(self.ttl),
+            poll_interval=_milliseconds(self.poll_interval),
+        )
 
     def _fields(self) -> dict[str, Any]:
         return {
@@ -132,6 +163,13 @@ class StoredTask:
             "ttl_ms": _milliseconds(self.ttl),
             "poll_interval_ms": _milliseconds(self.poll_interval),
         }
+
+
+def _first_text(result: JsonObject | None) -> str:
+    """Give the beginning of what a tool that failed says."""
+    content: list[Any] = (result or {}).get("content") or []
+    texts = (each["text"] for each in content if each.get("type") == "text")
+    return excerpt(next(texts, "")) or "The tool failed"
 
 
 def _iso(seconds: float) -> str:
