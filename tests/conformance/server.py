@@ -126,8 +126,8 @@ async def test_tool_with_progress(ctx: Context) -> str:
 
 
 @mcp.tool()
-def test_x_mcp_header(
-    region: Annotated[str, {"x-mcp-header": "Region"}],
+def echo_region(
+    region: Annotated[str, {"x-mcp-header": "Region"}] = "",
 ) -> str:
     """Take an argument that clients repeat in a header."""
     return f"in {region}"

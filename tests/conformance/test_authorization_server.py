@@ -110,4 +110,3 @@ async def test_scenarios(revision, tmp_path, record_property):
         "authorization-code-grant",
         "authorization-server-metadata-endpoint",
     ]
-    assert process.returncode == 0, outcome.output

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ._suite import run_suite
+from ._suite import listed_scenarios, run_suite
 
 SERVER = Path(__file__).parent / "server.py"
 
@@ -54,4 +54,6 @@ def wait_listening(port: int) -> None:
 def test_leg(leg, url, tmp_path, record_property):
     outcome = run_suite(tmp_path, "server", "--url", url, *leg)
     assert len(outcome.scenarios) == LEGS[leg]
+    if leg == ("--suite", "all"):
+        assert outcome.scenarios.keys() == listed_scenarios("server").keys()
     outcome.require(f"server {' '.join(leg)}", record_property)
