@@ -51,7 +51,7 @@ def tool(name: str, **properties: Any) -> dict[str, Any]:
 # What is sent
 
 
-@pytest.mark.req("R-101", "R-103", "R-104", "R-120", "R-127")
+@pytest.mark.req("R-101", "R-103", "R-104", "R-120", "R-121")
 async def test_request_carries_what_it_asks_in_headers_too():
     server = Scripted()
     async with scripted(server) as url, Client(url) as client:
@@ -69,13 +69,20 @@ async def test_request_carries_what_it_asks_in_headers_too():
     assert "mcp-session-id" not in call.headers
     assert server.story == ["server/discover", "tools/call"]
     assert "mcp-name" not in server.seen[0].headers
+    for each in server.seen:
+        meta = each.params["_meta"]
+        said = meta["io.modelcontextprotocol/protocolVersion"]
+        assert each.headers["mcp-protocol-version"] == said
+        assert each.headers["mcp-method"] == each.method
 
 
-@pytest.mark.req("R-102", "R-126")
+@pytest.mark.req("R-102", "R-126", "R-127")
 @pytest.mark.parametrize(
     ("verb", "arguments", "method", "name"),
     [
         ("read_resource", ["file:///a b"], "resources/read", "file:///a b"),
+        ("read_resource", ["file:///ü"], "resources/read", "=?base64?ZmlsZTovLy/DvA==?="),
+        ("get_prompt", [" hello"], "prompts/get", "=?base64?IGhlbGxv?="),
         ("get_prompt", ["hello"], "prompts/get", "hello"),
         ("list_tools", [], "tools/list", None),
     ],
@@ -429,7 +436,12 @@ async def test_port_with_nobody_is_one_plain_error():
 @pytest.mark.parametrize("ending", ["in good order", "broken"])
 async def test_stream_that_ends_before_the_answer_is_lost(begin, ending):
     class Cutting(Scripted):
+        cuts = True
+
         async def tools_call(self, seen: Seen) -> None:
+            if not self.cuts:
+                await super().tools_call(seen)
+                return
             await seen.events(*begin)
             if ending == "in good order":
                 await seen.end()
@@ -438,10 +450,12 @@ async def test_stream_that_ends_before_the_answer_is_lost(begin, ending):
     async with scripted(server) as url, Client(url) as client:
         with trio.fail_after(SOON), pytest.raises(ConnectionLost):
             await client.call_tool("x")
-        # Nothing was sent again, and the next call works; it is another request.
-        (lost,) = server.asked("tools/call")
-        await client.list_tools()
-        assert server.asked("tools/list")[0].id != lost.id
+        # Nothing was sent again by itself; whoever calls again makes another request.
+        assert len(server.asked("tools/call")) == 1
+        server.cuts = False
+        assert text_of(await client.call_tool("x")) == "done"
+        lost, again = server.asked("tools/call")
+        assert again.id != lost.id
 
 
 @pytest.mark.case("C044")
@@ -793,14 +807,48 @@ async def test_arguments_that_are_null_or_absent_are_not_mirrored(arguments):
     assert "mcp-param-region" not in call.headers
 
 
+@pytest.mark.req("R-170")
+async def test_headers_follow_the_schema_that_was_listed_last():
+    zone = {"type": "string", "x-mcp-header": "Zone"}
+    lists = [[tool("t", place=each)] for each in (REGION, zone, {"type": "string"})]
+    server = Mirroring(*lists)
+    async with scripted(server) as url, Client(url) as client:
+        for _ in lists:
+            await client.list_tools()
+            await client.call_tool("t", {"place": "x"})
+    mirrored = [
+        {k: v for k, v in call.headers.items() if k.startswith("mcp-param-")}
+        for call in server.asked("tools/call")
+    ]
+    assert mirrored == [{"mcp-param-region": "x"}, {"mcp-param-zone": "x"}, {}]
+
+
+def named(name: str, kind: str = "string") -> dict[str, Any]:
+    return {"type": kind, "x-mcp-header": name}
+
+
 @pytest.mark.req("R-138", "R-139", "R-140")
-async def test_tools_with_faulty_annotations_are_left_out_with_a_warning(caplog):
-    faulty = tool("faulty", n={"type": "number", "x-mcp-header": "N"})
-    server = Mirroring([tool("good", region=REGION), faulty])
+@pytest.mark.parametrize(
+    "properties",
+    [
+        *({"n": named("N", kind)} for kind in ("number", "object", "array", "null")),
+        *({"n": named(name)} for name in ("", "My Region", "a:b", "Région", "a\tb", "a\n")),
+        {"n": {"type": "string", "x-mcp-header": 5}},
+        {"n": named("N"), "m": named("N")},
+        {"n": named("N"), "m": named("n")},
+        {"n": {"type": "array", "items": named("N")}},
+        {"n": {"anyOf": [named("N")]}},
+    ],
+    ids=str,
+)
+async def test_tools_with_faulty_annotations_are_left_out_with_a_warning(properties, caplog):
+    server = Mirroring([tool("good", region=REGION), tool("faulty", **properties)])
     async with scripted(server) as url, Client(url) as client:
         assert [each.name for each in (await client.list_tools()).tools] == ["good"]
-    assert "'faulty' is left out" in caplog.text
-    assert "number" in caplog.text
+    (warned,) = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert "'faulty' is left out" in warned.getMessage()
+    # And why.
+    assert "x-mcp-header" in warned.getMessage()
 
 
 async def test_faulty_annotations_do_not_matter_to_older_servers():

@@ -81,6 +81,7 @@ async def test_status_that_says_nothing_of_the_era_ends_the_attempt(status):
     assert server.story == ["server/discover"]
 
 
+@pytest.mark.req("R-067", "R-164")
 @pytest.mark.parametrize("offered", ["2025-06-18", "2025-03-26"])
 async def test_server_that_names_an_older_version_is_asked_for_that(offered):
     class Naming(OlderScripted):
@@ -91,16 +92,19 @@ async def test_server_that_names_an_older_version_is_asked_for_that(offered):
         assert client.protocol_version == offered
 
 
-async def test_server_that_is_modern_and_refuses_is_not_asked_to_initialize():
+@pytest.mark.parametrize("code", [-32020, -32021])
+@pytest.mark.parametrize("status", [400, 200])
+async def test_server_that_is_modern_and_refuses_is_not_asked_to_initialize(code, status):
     class Refusing(OlderScripted):
         async def server_discover(self, seen: Seen) -> None:
-            await seen.error(-32021, "Missing capability", 400)
+            await seen.error(code, "Not like this", status)
 
     server = Refusing()
     async with scripted(server) as url:
-        with pytest.raises(MCPError, match="Missing capability"):
+        with pytest.raises(MCPError, match="Not like this") as caught:
             async with Client(url):
                 pytest.fail("it refuses")
+    assert caught.value.code == code
     assert server.story == ["server/discover"]
 
 
@@ -117,7 +121,7 @@ async def test_what_is_found_out_is_kept_for_the_next_time():
 # The session
 
 
-@pytest.mark.req("R-567", "R-571", "R-572")
+@pytest.mark.req("R-538", "R-567", "R-571", "R-572")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_session_and_version_go_with_every_later_request(version):
     server = OlderScripted()
@@ -132,6 +136,25 @@ async def test_session_and_version_go_with_every_later_request(version):
         assert by_method[method].get("mcp-protocol-version") == expected
         assert "mcp-method" not in by_method[method]
     assert server.story[-1] == "DELETE"
+
+
+@pytest.mark.req("R-158")
+@pytest.mark.parametrize("spell", [str.upper, str.lower, str.title])
+async def test_id_of_a_session_is_found_however_its_header_is_spelled(spell):
+    class Spelling(OlderScripted):
+        async def initialize(self, seen: Seen) -> None:
+            result = {
+                "protocolVersion": seen.params["protocolVersion"],
+                "capabilities": CAPABILITIES,
+                "serverInfo": {"name": "scripted", "version": "1"},
+            }
+            await seen.result(result, **{spell("mcp-session-id"): "mine"})
+
+    server = Spelling()
+    async with scripted(server) as url, Client(url, mode="legacy") as client:
+        await client.call_tool("x")
+    (call,) = server.asked("tools/call")
+    assert call.headers["mcp-session-id"] == "mine"
 
 
 async def test_server_without_sessions_gets_no_id_and_no_goodbye():
