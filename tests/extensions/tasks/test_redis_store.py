@@ -6,15 +6,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from trio_mcp.extensions import RedisTaskStore, StoredTask, Task
+from trio_mcp.extensions import RedisTaskStore, Task
 from trio_mcp.types import SERVER_BUSY, ElicitResult
 
+from ._stores import stored
 from ._studio import answer_blue, connect, error_of, settle, start, studio, until
-
-
-def stored(task_id, **more):
-    fields = {"owner": None, "created_at": 0.0, "updated_at": 0.0, "ttl": 60.0}
-    return StoredTask(task_id=task_id, poll_interval=1.0, **{**fields, **more})
 
 
 @asynccontextmanager

@@ -10,9 +10,10 @@ import trio
 
 from trio_mcp import MCPServer, to_json
 from trio_mcp.client import advertise
-from trio_mcp.extensions import CreateTaskResult, InMemoryTaskStore, StoredTask, TasksExtension
-from trio_mcp.types import SERVER_BUSY, CallToolResult, ElicitResult, InputRequiredResult
+from trio_mcp.extensions import CreateTaskResult, InMemoryTaskStore, TasksExtension
+from trio_mcp.types import CallToolResult, ElicitResult, InputRequiredResult
 
+from ._stores import stored
 from ._studio import (
     TASKS,
     answer_blue,
@@ -373,21 +374,6 @@ async def test_the_end_of_the_server_is_the_end_of_its_tasks(road):
 
 
 @in_memory
-async def test_there_are_only_so_many_tasks(road):
-    made = studio(store=InMemoryTaskStore(max_tasks=2), ttl=10)
-    async with connect(made.mcp, road) as client:
-        for _ in range(2):
-            await start(client, "paint", {"seconds": 1})
-        error = await error_of(start(client, "paint", {"seconds": 60}))
-        assert (error.code, error.data) == (SERVER_BUSY, {"retryAfter": 5.0})
-        await trio.sleep(0.1)
-        # The work of who was refused is given up.
-        assert made.seen == ["its request was given up"]
-        await trio.sleep(10)
-        await start(client, "paint", {"seconds": 1})
-
-
-@in_memory
 async def test_a_request_that_is_given_up_before_it_is_a_task_takes_its_work_along(road):
     made = studio(patience=10)
     async with connect(made.mcp, road) as client:
@@ -431,6 +417,8 @@ async def test_a_name_that_is_no_tool_is_found_when_the_server_starts(road):
         {"poll_interval": -1},
         {"patience": -1},
         {"clock": 7},
+        {"max_running": 0},
+        {"max_running": 1.5},
     ],
 )
 def test_an_option_that_cannot_be_is_refused(road, options):
@@ -518,11 +506,6 @@ async def test_work_is_cancelled_though_the_store_is_away_just_then(road):
 # The store
 
 
-def stored(task_id, **more):
-    fields = {"owner": None, "created_at": 0.0, "updated_at": 0.0, "ttl": 10.0}
-    return StoredTask(task_id=task_id, poll_interval=1.0, **{**fields, **more})
-
-
 @pytest.mark.parametrize("road", ["direct"])
 async def test_only_the_next_version_takes_the_place_of_a_task(road):
     store = InMemoryTaskStore()
@@ -541,15 +524,3 @@ async def test_only_the_next_version_takes_the_place_of_a_task(road):
     stop()
     await store.create(task)
     assert len(told) == 3
-
-
-@pytest.mark.parametrize("road", ["direct"])
-async def test_one_principal_cannot_take_all_the_room(road):
-    store = InMemoryTaskStore(max_tasks=10, max_tasks_per_owner=2)
-    for number in range(2):
-        await store.create(stored(f"ada-{number}", owner="ada"))
-    assert (await error_of(store.create(stored("ada-2", owner="ada")))).code == SERVER_BUSY
-    await store.create(stored("bob", owner="bob"))
-    # What has expired makes room.
-    await store.create(stored("ada-3", owner="ada", created_at=11.0))
-    assert await store.get("ada-0") is None

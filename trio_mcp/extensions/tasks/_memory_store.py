@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 class InMemoryTaskStore:
     """Keeps tasks in this process, for any number of runs and threads.
 
+    Where there is no room for a new task, the one that has been over for longest is forgotten
+    before its time: one of the same owner where that has too many, and otherwise one of nobody,
+    or else of the same owner. Nobody makes a store forget tasks of another owner.
+
     Args:
       max_tasks: How many there may be at the same time, those included that are over and not
         yet expired.
@@ -50,24 +54,45 @@ class InMemoryTaskStore:
         check_kind("task", task, StoredTask)
         await trio.lowlevel.checkpoint()
         with self._lock:
-            if self._is_full(task):
-                self._drop_expired(task.created_at)
-                if self._is_full(task):
-                    raise TooManyTasks("Too many tasks are kept; try again later")
+            dropped = self._make_room(task)
             self._add(task)
-        self._listeners.tell(task.task_id)
+        for each in (*dropped, task.task_id):
+            self._listeners.tell(each)
 
-    def _is_full(self, task: StoredTask) -> bool:
+    def _make_room(self, task: StoredTask) -> list[str]:
+        """Forget what has expired, or else what has been over for longest, if that has to be.
+
+        Raises:
+          TooManyTasks: if there is nothing to forget.
+
+        """
+        givers = self._may_give(task)
+        if givers is None:
+            return []
+        dropped = [
+            each.task_id for each in self._tasks.values() if each.expires_at <= task.created_at
+        ]
+        for each in dropped:
+            self._drop(each)
+        givers = self._may_give(task)
+        if givers is None:
+            return dropped
+        for owner in givers:
+            own = map(self._tasks.__getitem__, self._owned.get(owner, ()))
+            first = min((each for each in own if each.is_over), key=_by_change, default=None)
+            if first is not None:
+                self._drop(first.task_id)
+                return [*dropped, first.task_id]
+        raise TooManyTasks("Too many tasks are kept; try again later")
+
+    def _may_give(self, task: StoredTask) -> tuple[str | None, ...] | None:
+        """Say whose tasks may be forgotten for this one; None if there is room."""
+        own = len(self._owned.get(task.owner, ()))
+        if task.owner is not None and own >= self._max_tasks_per_owner:
+            return (task.owner,)
         if len(self._tasks) >= self._max_tasks:
-            return True
-        if task.owner is None:
-            return False
-        return len(self._owned.get(task.owner, ())) >= self._max_tasks_per_owner
-
-    def _drop_expired(self, now: float) -> None:
-        for each in [*self._tasks.values()]:
-            if each.expires_at <= now:
-                self._drop(each.task_id)
+            return (None, task.owner)
+        return None
 
     def _add(self, task: StoredTask) -> None:
         self._drop(task.task_id)
@@ -128,3 +153,7 @@ class InMemoryTaskStore:
     def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
         """See `TaskStore.subscribe`."""
         return self._listeners.add(listener)
+
+
+def _by_change(task: StoredTask) -> float:
+    return task.updated_at

@@ -1,9 +1,10 @@
 """What Redis does with tasks in one go.
 
-A task is a hash: its version, what is written of it, and the name of its owner's set. An owner has
-two sorted sets of names of tasks: one by the time at which they expire, by which they are counted,
-and one by the order in which they were made, by which they are listed; its name is that of the
-first with ``:order`` behind it. Times are those of Redis, so that no two clocks are compared.
+A task is a hash: its version, what is written of it, when it was over (empty before), its id and
+the name of its owner's set. An owner has two sorted sets of names of tasks: one by the time at
+which they expire, by which they are counted, and one by the order in which they were made, by
+which they are listed; its name is that of the first with ``:order`` behind it. Times are those of
+Redis, so that no two clocks are compared.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ local function drop_expired(ends, order)
 end
 """
 
-# Without an owner there is nobody to count for. A set lives as long as the last of its tasks, and
-# a place in the order is not taken twice, though the clock be turned back.
+# Without an owner there is nobody to count for. With one, what has been over for longest makes
+# room, and what is not there any more, though its set says so, before that. A set lives as long as
+# the last of its tasks, and no place in the order is taken twice, though the clock be turned back.
 CREATE: Final = (
     _TIME
     + _WITHOUT_EXPIRED
@@ -36,7 +38,19 @@ local task, ends, order = KEYS[1], KEYS[2], KEYS[3]
 local version, written, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
 if ends then
   drop_expired(ends, order)
-  if redis.call('ZCARD', ends) >= tonumber(ARGV[6]) then return 0 end
+  if redis.call('ZCARD', ends) >= tonumber(ARGV[6]) then
+    local first, since = nil, nil
+    for _, name in ipairs(redis.call('ZRANGE', order, 0, -1)) do
+      local over = tonumber(redis.call('HGET', name, 'over') or 0)
+      if over and (not since or over < since) then first, since = name, over end
+    end
+    if not first then return 0 end
+    local id = redis.call('HGET', first, 'id')
+    redis.call('ZREM', ends, first)
+    redis.call('ZREM', order, first)
+    redis.call('DEL', first)
+    if id then redis.call('PUBLISH', ARGV[4], id) end
+  end
   local last = redis.call('ZREVRANGE', order, 0, 0, 'WITHSCORES')[2]
   local place = math.max(micros, (tonumber(last) or 0) + 1)
   redis.call('ZADD', ends, string.format('%.0f', now + ttl), task)
@@ -46,7 +60,7 @@ if ends then
   end
   redis.call('HSET', task, 'owner', ends)
 end
-redis.call('HSET', task, 'version', version, 'task', written)
+redis.call('HSET', task, 'version', version, 'task', written, 'over', ARGV[7], 'id', ARGV[5])
 redis.call('PEXPIRE', task, ttl)
 redis.call('PUBLISH', ARGV[4], ARGV[5])
 return 1
@@ -55,7 +69,7 @@ return 1
 
 REPLACE: Final = b"""
 if redis.call('HGET', KEYS[1], 'version') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'version', ARGV[2], 'task', ARGV[3])
+redis.call('HSET', KEYS[1], 'version', ARGV[2], 'task', ARGV[3], 'over', ARGV[6])
 redis.call('PUBLISH', ARGV[4], ARGV[5])
 return 1
 """

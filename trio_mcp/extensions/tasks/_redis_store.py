@@ -38,7 +38,8 @@ class RedisTaskStore:
     A client may ask any of the processes for its task, answer it and cancel it there. The work
     stays in the process in which it began: when that stops, the task fails, and when it dies, the
     task stays as it is until its time is over. Each task has a key of its own, which expires
-    then. Give Redis a ``maxmemory`` to bound all together.
+    then. Where a principal has too many, the one of them that has been over for longest is
+    forgotten for a new one. Give Redis a ``maxmemory`` to bound all together.
 
     The server connects when it starts, and cannot start without. While Redis is away later,
     requests about tasks fail, calls that would become tasks too, and results wait.
@@ -119,6 +120,7 @@ class RedisTaskStore:
             self._channel,
             task.task_id,
             self._max_tasks_per_owner,
+            _over_since(task),
         )
         if not is_kept:
             raise TooManyTasks("Too many tasks are kept; try again later")
@@ -151,6 +153,7 @@ class RedisTaskStore:
             dumps(task.to_json()),
             self._channel,
             task.task_id,
+            _over_since(task),
         )
         return bool(is_next)
 
@@ -219,6 +222,10 @@ class _Conversation:
     def _take(self, push: list[Any]) -> None:
         if len(push) == 3 and push[0] == b"message":
             self._listeners.tell(push[2].decode(errors="replace"))
+
+
+def _over_since(task: StoredTask) -> str:
+    return repr(task.updated_at) if task.is_over else ""
 
 
 def _digest(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections import deque
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -12,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import attrs
 import trio
 
-from trio_mcp._rpc._nursery import finish_within, open_background_nursery
+from trio_mcp._rpc._nursery import open_background_nursery
 
+from ._expiry import Expiry
+from ._store import TooManyTasks
 from ._stored import StoredTask
 
 if TYPE_CHECKING:
@@ -29,15 +30,15 @@ T = TypeVar("T")
 
 logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 
-STORE_SECONDS: Final = 1.0
-"""Seconds that a store has to write down how a task ended which was cancelled."""
-
 FIRST_DELAY: Final = 0.1
 LONGEST_DELAY: Final = 5.0
 """Seconds before a store is asked again that did not take a result, or did not give a task: twice
 as many each time, up to the longest."""
 
 _ID_BYTES: Final = 24
+
+CANCELLED: Final = "the client cancelled the task"
+"""Why work is cancelled, in the words of ``ctx.cancel_reason``."""
 
 
 @attrs.frozen(kw_only=True)
@@ -65,26 +66,59 @@ class TaskRun:
     Attributes:
       store: Where they are kept.
       times: Of new ones.
+      max_running: How many works go on at the same time.
       nursery: Cancelled when the run ends.
+      expiry: Deletes them.
 
     """
 
     store: TaskStore
     times: TaskTimes
+    max_running: int
     nursery: trio.Nursery
+    expiry: Expiry
+    _running: int = attrs.field(default=0, init=False)
     _works: dict[str, Work] = attrs.field(factory=dict[str, Any], init=False)
     _watchers: dict[str, set[Callable[[], None]]] = attrs.field(factory=dict[str, Any], init=False)
-    # In the order in which they expire, since all are kept equally long.
-    _expiring: deque[tuple[float, str]] = attrs.field(factory=deque[Any], init=False)
-    _has_more: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot, init=False)
     _token: trio.lowlevel.TrioToken = attrs.field(
         factory=trio.lowlevel.current_trio_token, init=False
     )
 
     # Work
 
-    def new_task(self, owner: str | None) -> StoredTask:
-        """Make a task that has just begun."""
+    @property
+    def has_room(self) -> bool:
+        """Whether one more work may begin."""
+        return self._running < self.max_running
+
+    def begin(self, work: Callable[[], Awaitable[None]], *, name: str) -> None:
+        """Have a work go on in the nursery of the run.
+
+        Raises:
+          TooManyTasks: if as many as may are going on; this one has not begun.
+
+        """
+        if not self.has_room:
+            logger.info("A task was refused: %d are running", self._running)
+            raise TooManyTasks("Too many tasks are running; try again later")
+        self._running += 1
+        self.nursery.start_soon(self._go_on, work, name=name)
+
+    async def _go_on(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        finally:
+            self._running -= 1
+
+    def new_task(self, owner: str | None, ttl: float | None = None) -> StoredTask:
+        """Make a task that has just begun.
+
+        Args:
+          owner: Whose it is; None for nobody's.
+          ttl: Seconds for which its client wants it to be kept; the run's own if not given, and
+            no more than those.
+
+        """
         now = self.times.clock()
         return StoredTask(
             # Whoever knows it may use it, where nobody says who asks.
@@ -92,7 +126,7 @@ class TaskRun:
             owner=owner,
             created_at=now,
             updated_at=now,
-            ttl=self.times.ttl,
+            ttl=self.times.ttl if ttl is None else min(ttl, self.times.ttl),
             poll_interval=self.times.poll_interval,
         )
 
@@ -106,15 +140,16 @@ class TaskRun:
         self._works[task.task_id] = work
         try:
             await self.store.create(task)
-        except BaseException:
+        except BaseException as exc:
             self._works.pop(task.task_id)
-            # It may be there all the same, and nobody would ever hear of it.
-            with finish_within(STORE_SECONDS):
-                await self._delete(task.task_id)  # noqa: ASYNC102 - in finish_within
+            if isinstance(exc, TooManyTasks):
+                logger.info("A task of %s was refused: the store is full", _whose(task))
+            else:
+                # It may be there all the same, and nobody would ever hear of it.
+                self.expiry.delete_soon(task.task_id)
             raise
-        self._expiring.append((trio.current_time() + task.ttl, task.task_id))
-        self._has_more.unpark_all()
-        logger.info("The task %.6s… has begun", task.task_id)
+        self.expiry.add(task.task_id, task.ttl)
+        logger.info("The task %.6s… of %s has begun", task.task_id, _whose(task))
 
     def forget(self, task_id: str) -> None:
         """The work of a task is over."""
@@ -153,11 +188,41 @@ class TaskRun:
 
     async def end(  # noqa: ASYNC128 - another status than that of Trio
         self, task_id: str, status: TaskStatus, **changes: Any
-    ) -> None:
-        """Write down how a task ended, unless that has been decided otherwise."""
-        task = await self.change(task_id, lambda task, now: task.ended(now, status, **changes))
-        found = "gone" if task is None else task.status
-        logger.info("The task %.6s… is over: %s", task_id, found)
+    ) -> StoredTask | None:
+        """Write down how a task ended, unless that has been decided otherwise.
+
+        Returns:
+          The task, if this has ended it; None if it was over, or is gone.
+
+        """
+        ended: list[StoredTask] = []
+
+        def finish(task: StoredTask, now: float) -> StoredTask:
+            ended[:] = [task.ended(now, status, **changes)]
+            return ended[0]
+
+        task = await self.change(task_id, finish)
+        if task is None:
+            logger.info("The task %.6s… is gone, and was to be %s", task_id, status)
+        elif [task] == ended:
+            by = f" by {_whose(task)}" if status == "cancelled" else ""
+            logger.info("The task %.6s… is over: %s%s", task_id, status, by)
+            return task
+        return None
+
+    async def cancel(self, task_id: str) -> StoredTask | None:
+        """Write down that its client cancelled a task, and stop its work, if that is here.
+
+        Returns:
+          The task, if this has cancelled it; None if it was over, or is gone.
+
+        """
+        task = await self.end(task_id, "cancelled")
+        work = None if task is None else self._works.get(task_id)
+        if work is not None:
+            # At once: nothing more is reported for what is over.
+            work.stop(CANCELLED)
+        return task
 
     async def end_at_last(  # noqa: ASYNC128 - another status than that of Trio
         self, task_id: str, status: TaskStatus, **changes: Any
@@ -165,6 +230,13 @@ class TaskRun:
         """The same for work that is done: again and again, while the store cannot take it."""
         what = "The end of the task %.6s… could not be stored; it is tried again"
         await self._at_last(what, task_id, partial(self.end, task_id, status, **changes))
+
+    async def change_at_last(
+        self, task_id: str, change: Callable[[StoredTask, float], StoredTask | None]
+    ) -> StoredTask | None:
+        """Change a task: again and again, while the store cannot take it."""
+        what = "A change of the task %.6s… could not be stored; it is tried again"
+        return await self._at_last(what, task_id, partial(self.change, task_id, change))
 
     async def read_at_last(self, task_id: str) -> StoredTask | None:
         """Read a task that has changed: again and again, while the store cannot give it."""
@@ -224,36 +296,29 @@ class TaskRun:
 
         return unwatch
 
-    async def expire(self) -> None:
-        """Delete tasks when their time is over."""
-        while True:
-            if not self._expiring:
-                await self._has_more.park()
-                continue
-            deadline, task_id = self._expiring[0]
-            await trio.sleep_until(deadline)
-            self._expiring.popleft()
-            await self._delete(task_id)
 
-    async def _delete(self, task_id: str) -> None:
-        try:
-            await self.store.delete(task_id)
-        except Exception:
-            logger.exception("The task %.6s… could not be deleted", task_id)
+def _whose(task: StoredTask) -> str:
+    # Who that is, is known to the logs of the requests.
+    return (
+        "a client that nobody authenticated" if task.owner is None else "an authenticated client"
+    )
 
 
 @asynccontextmanager
-async def open_run(store: TaskStore, times: TaskTimes) -> AsyncGenerator[TaskRun, None]:
+async def open_run(
+    store: TaskStore, times: TaskTimes, *, max_running: int
+) -> AsyncGenerator[TaskRun, None]:
     """Run tasks as long as the block lasts; at its end they are cancelled, and fail."""
     opens: Callable[[], AbstractAsyncContextManager[object]] | None = getattr(store, "open", None)
     async with (
         nullcontext() if opens is None else opens(),
         open_background_nursery() as nursery,
     ):
-        run = TaskRun(store, times, nursery)
+        expiry = Expiry(store, nursery)
+        run = TaskRun(store, times, max_running, nursery, expiry)
         unsubscribe = store.subscribe(run.told)
         try:
-            nursery.start_soon(run.expire, name="expiry of tasks")
+            nursery.start_soon(expiry.run, name="expiry of tasks")
             yield run
         finally:
             unsubscribe()

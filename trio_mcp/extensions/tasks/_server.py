@@ -6,7 +6,14 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 
-from trio_mcp._checks import check_callable, check_mapping, check_number, check_text, check_word
+from trio_mcp._checks import (
+    check_callable,
+    check_mapping,
+    check_number,
+    check_text,
+    check_whole,
+    check_word,
+)
 from trio_mcp._codec import excerpt
 from trio_mcp.errors import MCPError
 from trio_mcp.mcpserver import (
@@ -72,6 +79,9 @@ class TasksExtension(Extension):
         then is cancelled. Tell them to nobody who needs a result for longer.
       poll_interval: Seconds after which a client is told to ask again.
       patience: Seconds that a request waits for the tool before it becomes a task.
+      max_running: How many calls of these tools go on at the same time, whoever made them. More
+        are refused where a task is required, and waited for like those of any other tool where
+        it is not.
       clock: The time, in seconds since 1970.
 
     Raises:
@@ -91,6 +101,7 @@ class TasksExtension(Extension):
         ttl: float = 3_600.0,
         poll_interval: float = 1.0,
         patience: float = 0.1,
+        max_running: int = 500,
         clock: Callable[[], float] = time.time,
     ) -> None:
         check_mapping("tools", tools)
@@ -103,9 +114,11 @@ class TasksExtension(Extension):
         for name, seconds in (("ttl", ttl), ("poll_interval", poll_interval)):
             if seconds == float("inf"):
                 raise ValueError(f"{name}: expected a finite number of seconds, got {seconds!r}")
+        check_whole("max_running", max_running, least=1)
         check_callable("clock", clock)
         self._tools = dict(tools)
         self._store: TaskStore = InMemoryTaskStore() if store is None else store
+        self._max_running = max_running
         self._times = TaskTimes(
             ttl=ttl, poll_interval=poll_interval, patience=patience, clock=clock
         )
@@ -154,7 +167,7 @@ class TasksExtension(Extension):
                 f"TasksExtension: expected names of tools of the server {server.name!r}, got "
                 f"{', '.join(map(repr, unknown))}"
             )
-        async with open_run(self._store, self._times) as run:
+        async with open_run(self._store, self._times, max_running=self._max_running) as run:
             yield run
 
     # Calls of tools
@@ -169,6 +182,7 @@ class TasksExtension(Extension):
 
         Raises:
           MCPError: -32021 if the tool takes a client that knows tasks.
+          TooManyTasks: if it requires a task, and there is no room for one.
 
         """
         support = self._tools.get(params.name, "never")
@@ -178,7 +192,10 @@ class TasksExtension(Extension):
             if support == "required":
                 _refuse(params.name, ctx)
             return await call_next(ctx)
-        work = Work(_run_of(ctx), ctx, call_next, always=support == "required")
+        run = _run_of(ctx)
+        if support == "optional" and not run.has_room:
+            return await call_next(ctx)
+        work = Work(run, ctx, call_next, always=support == "required")
         return await work.answer(ctx)
 
     # Requests about tasks

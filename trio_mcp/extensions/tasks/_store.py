@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 
+STORE_SECONDS: Final = 1.0
+"""Seconds that a store has to take what is written down of a task under cancellation."""
+
 _RETRY_SECONDS: Final = 5.0
 
 _LONGEST_POSITION: Final = 16

@@ -23,7 +23,7 @@ from trio_mcp.types import (
 )
 
 from ._answers import read_answer
-from ._run import STORE_SECONDS
+from ._store import STORE_SECONDS, TooManyTasks
 
 if TYPE_CHECKING:
     from trio_mcp.server import CallNext, HandlerResult, ServerRequestContext
@@ -118,27 +118,40 @@ class Work:
         """Wait for what the request is to be answered.
 
         Raises:
-          MCPError: if the tool raised it at once; if there is no room for a task.
+          MCPError: if the tool raised it at once.
+          TooManyTasks: if there is no room for a task, and the tool requires one, or asks.
 
         Cancellation:
           The work is cancelled, too.
 
         """
-        self._run.nursery.start_soon(self._work, name=f"work of {ctx.method} #{ctx.request_id}")
+        self._run.begin(self._work, name=f"work of {ctx.method} #{ctx.request_id}")
         try:
             with trio.move_on_after(self._run.times.patience):
                 await self._first.wait()
-            outcome = self._outcome
-            if outcome is not None and (outcome.error or outcome.asks or not self._always):
-                self._decided.set()
-                return outcome.unwrap()
-            created = await self._become_task()
-            self._decided.set()
-            return created
+            return await self._decide()
         finally:
             if not self._decided.is_set():
                 why = None if ctx.exchange is None else ctx.exchange.cancel_reason
                 self._scope.cancel(reason=why or "its request was given up")
+
+    async def _decide(self) -> HandlerResult:
+        while True:
+            outcome = self._outcome
+            if outcome is not None and (outcome.error or outcome.asks or not self._always):
+                self._decided.set()
+                return outcome.unwrap()
+            try:
+                created = await self._become_task()
+            except TooManyTasks:
+                asks = self._first.is_set() and self._outcome is None
+                if self._always or asks:
+                    raise
+                # What need not be a task is waited for, as if there were none.
+                await self._first.wait()
+            else:
+                self._decided.set()
+                return created
 
     async def _become_task(self) -> HandlerResult:
         task = self._run.new_task(authenticated_principal(self._ctx))
