@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,10 +22,14 @@ from trio_mcp.extensions import (
     SkillVerificationError,
     UnlistedSkillFile,
 )
+from trio_mcp.extensions.skills._wire import MAX_SKILL_BYTES
 from trio_mcp.mcpserver import Extension, MCPServer, MethodBinding
 from trio_mcp.types import BlobResourceContents, ReadResourceResult, TextResourceContents
 
 from ._skills import FORMS, Tampering, connect, head, serve, write, write_forms
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ROOT = "skill://forms"
 DIGEST = f"sha256:{'0' * 64}"
@@ -133,9 +137,9 @@ async def test_other_bytes_are_refused(tmp_path, text, error, why):
 
 def other_frontmatter(**changes: Any) -> Any:
     def change(answer: Any) -> Any:
-        frontmatter = {**answer.skill.frontmatter, **changes}
+        frontmatter = {**answer.skill["frontmatter"], **changes}
         kept = {key: value for key, value in frontmatter.items() if value is not ...}
-        return answer.evolve(skill=answer.skill.evolve(frontmatter=kept))
+        return answer.evolve(skill={**answer.skill, "frontmatter": kept})
 
     return change
 
@@ -267,10 +271,47 @@ async def test_a_server_needs_a_label(label):
 # Entries
 
 
+# However a server, or a host that keeps files, may join them: none of these is a file in a skill.
+OUTSIDE = [
+    "..%2fsecret",
+    "..%2Fsecret",
+    "a%2f..%2f..%2fsecret",
+    "a%2fb",
+    "..\\secret",
+    "..%5csecret",
+    "a\\b",
+    "%2e%2e%5c%2e%2e",
+    "%252e%252e/secret",
+    "..%252fsecret",
+    "..%25252fsecret",
+    "%%32%65%%32%65/secret",
+    "%00",
+    "a%00.md",
+    "a\0.md",
+    "a%0ab",
+    "C:/secret",
+    "C:secret",
+    "c%3Asecret",
+    "..%20/secret",
+    ".. /secret",
+    ".../secret",
+    "..?/secret",
+    "..#/secret",
+    "a?b",
+    "a#b",
+]
+
 BAD_ENTRIES = [
     ({"uri": "skill://forms/README.md"}, "none of a SKILL.md"),
     ({"uri": "SKILL.md"}, "none of a SKILL.md"),
     ({"uri": "skill://SKILL.md"}, "none of a SKILL.md"),
+    ({"uri": "skill:///SKILL.md"}, "not that of its directory"),
+    ({"uri": "forms/SKILL.md"}, "none of a SKILL.md"),
+    ({"uri": "/forms/SKILL.md"}, "none of a SKILL.md"),
+    *(
+        ({"uri": f"skill://{path}/forms/SKILL.md"}, "none of a SKILL.md")
+        for path in ("..", "a/..", "a/%2e%2e", "a\\..", "a%5c..", "a%2f..", "C:", "a/%00", "a//b")
+    ),
     ({"uri": 5}, "uri"),
     ({"frontmatter": {"description": "x"}}, "its name is None"),
     ({"frontmatter": {"name": "other", "description": "x"}}, "not that of its directory"),
@@ -287,6 +328,14 @@ BAD_ENTRIES = [
     ({"resources": [{"uri": FORMS, "digest": DIGEST, "size": 1.5}]}, "size"),
     ({"resources": [{"uri": FORMS, "digest": DIGEST}]}, "size"),
     ({"resources": [{"uri": FORMS, "digest": DIGEST, "size": 1}] * 2}, "there twice"),
+    (
+        {
+            "resources": [
+                {"uri": uri, "digest": DIGEST, "size": 1} for uri in (FORMS, f"{ROOT}/SKILL%2emd")
+            ]
+        },
+        "there twice",
+    ),
     *(
         ({"resources": [{"uri": uri, "digest": DIGEST, "size": 1}]}, "does not lie in it")
         for uri in (
@@ -298,6 +347,7 @@ BAD_ENTRIES = [
             f"{ROOT}//a",
             f"{ROOT}/",
             ROOT,
+            *(f"{ROOT}/{path}" for path in OUTSIDE),
         )
     ),
 ]
@@ -323,6 +373,17 @@ async def test_an_entry_of_another_skill_is_refused():
     async with connect(serve(Odd(entry()))) as client:
         with pytest.raises(InvalidSkillEntry, match="the entry is of skill://forms"):
             await SkillsClient(client, server="office").get_skill("skill://mail/SKILL.md")
+
+
+@pytest.mark.parametrize("uri", ["file:///forms/SKILL.md", "github://o/r/forms/SKILL.md"])
+async def test_a_skill_may_lie_in_any_directory(uri):
+    resources = [
+        {"uri": uri.replace("SKILL.md", name), "digest": DIGEST, "size": 5}
+        for name in ("SKILL.md", "a%20b.txt", "100%2525", "..a", "a..", "x/...b", "aa:b", "é")
+    ]
+    async with connect(serve(Odd(entry(uri=uri, resources=resources)))) as client:
+        skill = await SkillsClient(client, server="office").get_skill(uri)
+        assert list(skill.files) == [each["uri"] for each in resources]
 
 
 async def test_another_scheme_is_as_good():
@@ -353,6 +414,55 @@ async def test_a_dynamic_skill_is_read_where_that_is_wanted(tmp_path):
         write(tmp_path, {"forms/SKILL.md": "# Title"})
         with pytest.raises(SkillFrontmatterMismatch, match="front matter"):
             await skills.read_file(skill, allow_dynamic=True)
+
+
+@pytest.mark.req("R-665", "R-718")
+@pytest.mark.parametrize("path", [*OUTSIDE, "../forms/SKILL.md", "%2e%2e/x", "", "/", "a//b"])
+async def test_nothing_outside_of_a_dynamic_skill_is_asked_for(tmp_path, path):
+    await refuse_of_dynamic(tmp_path, f"{ROOT}/{path}", "does not lie in")
+
+
+@pytest.mark.req("R-718")
+@pytest.mark.parametrize(
+    "name",
+    ["skill.md", "Skill.MD", "SKILL%2emd", "%53KILL.md", "SKILL.md.", "SKILL.md%20",
+     "skill.md::$DATA", "SKILL%252emd"],
+)  # fmt: skip
+async def test_the_front_matter_of_a_dynamic_skill_is_compared_whatever_it_is_called(
+    tmp_path, name
+):
+    # One of these may be the same file for its server, and would be read without that.
+    await refuse_of_dynamic(tmp_path, f"{ROOT}/{name}", "another spelling of")
+
+
+async def refuse_of_dynamic(folder: Path, uri: str, why: str) -> None:
+    asked: list[str] = []
+
+    async def look(ctx: Any, call_next: Any) -> Any:
+        asked.append(ctx.method)
+        return await call_next(ctx)
+
+    mcp = serve(SkillsExtension(write_forms(folder), dynamic=[FORMS]), middleware=[look])
+    async with connect(mcp) as client:
+        skills = SkillsClient(client, server="office")
+        skill = await skills.get_skill(FORMS)
+        with pytest.raises(UnlistedSkillFile, match=why):
+            await skills.read_file(skill, uri, allow_dynamic=True)
+    assert "resources/read" not in asked
+
+
+async def test_a_file_of_a_dynamic_skill_is_no_larger_than_a_skill(tmp_path):
+    large = BlobResourceContents(uri=f"{ROOT}/a", blob="A" * 4 * (MAX_SKILL_BYTES // 3 + 1))
+    mcp = serve(
+        SkillsExtension(write_forms(tmp_path), dynamic=[FORMS]),
+        middleware=[Tampering("resources/read", contents(large))],
+    )
+    write(tmp_path, {"forms/a": "small"})
+    async with connect(mcp) as client:
+        skills = SkillsClient(client, server="office")
+        skill = await skills.get_skill(FORMS)
+        with pytest.raises(SkillSizeMismatch, match="16777216 at most"):
+            await skills.read_file(skill, f"{ROOT}/a", allow_dynamic=True)
 
 
 def contents(*pieces: Any) -> Any:

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 import trio
 
+from tests._limits import SOON
 from trio_mcp.client import Client
 from trio_mcp.errors import MCPError
 from trio_mcp.extensions import InvalidSkill, SkillsClient, SkillsExtension
-from trio_mcp.mcpserver import TextResource
+from trio_mcp.mcpserver import PathEscapeError, TextResource
 from trio_mcp.server import CacheHint
 
 from ._skills import FORMS, ask, connect, head, listed, serve, write, write_forms
@@ -154,6 +155,43 @@ async def test_nothing_else_can_be_read(tmp_path, path):
         assert "secret" not in str((await ask(client, "skills/list"))["skills"])
 
 
+async def test_what_only_begins_like_a_hidden_name_is_offered(tmp_path):
+    name = "__pycache__explained.md"
+    write(write_forms(tmp_path), {f"forms/{name}": "text", "forms/__pycache__x/a.md": "text"})
+    async with connect(serve(SkillsExtension(tmp_path))) as client:
+        entry = (await ask(client, "skills/get", uri=FORMS))["skill"]
+        uris = {each["uri"] for each in entry["resources"]}
+        assert uris >= {f"skill://forms/{name}", "skill://forms/__pycache__x/a.md"}
+        assert (await client.read_resource(f"skill://forms/{name}")).contents[0].text == "text"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there they are no names of files")
+@pytest.mark.parametrize(
+    "name", ["a\\b.md", "x..\\secret.txt", "C:secret.txt", "c:", "a\nb", "a\x7fb", "a\tb"]
+)
+@pytest.mark.parametrize("inner", ["", "references/"])
+def test_names_that_are_paths_elsewhere_are_refused(tmp_path, name, inner):
+    write(write_forms(tmp_path), {f"forms/{inner}{name}": "x"})
+    with pytest.raises(InvalidSkill, match="more than a name on some system") as caught:
+        SkillsExtension(tmp_path)
+    assert repr(name) in str(caught.value)
+
+
+@pytest.mark.req("R-712")
+async def test_a_directory_without_files_can_be_read(tmp_path):
+    (write_forms(tmp_path) / "forms" / "empty" / "inner").mkdir(parents=True)
+    (tmp_path / "forms" / "__pycache__").mkdir()
+    async with connect(serve(SkillsExtension(tmp_path))) as client:
+        found = (await ask(client, "resources/directory/read", uri="skill://forms"))["resources"]
+        assert [each["name"] for each in found] == ["forms", "empty", "logo.bin", "references"]
+        empty = await ask(client, "resources/directory/read", uri="skill://forms/empty")
+        assert [(each["uri"], each["mimeType"]) for each in empty["resources"]] == [
+            ("skill://forms/empty/inner", "inode/directory")
+        ]
+        inner = await ask(client, "resources/directory/read", uri="skill://forms/empty/inner")
+        assert inner["resources"] == []
+
+
 @pytest.mark.req("R-713")
 async def test_skills_lie_in_directories_and_in_each_other(tmp_path):
     write(
@@ -279,9 +317,52 @@ def test_what_is_no_file_is_refused(tmp_path):
         SkillsExtension(tmp_path)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a kind of file that not all systems have")
+@pytest.mark.parametrize("link", [True, False])
+async def test_what_is_no_file_any_more_is_not_opened(tmp_path, link):
+    path = write_forms(tmp_path) / "forms" / "logo.bin"
+    async with connect(serve(SkillsExtension(tmp_path))) as client:
+        path.unlink()
+        if link:
+            os.mkfifo(tmp_path / "pipe")
+            path.symlink_to(tmp_path / "pipe")
+        else:
+            os.mkfifo(path)
+        # Nobody writes into it: who waited for that would wait for good.
+        with trio.fail_after(SOON), pytest.raises(MCPError):
+            await client.read_resource("skill://forms/logo.bin")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links take a privilege there")
+@pytest.mark.parametrize("times", [1, 2, 9])
+def test_what_is_replaced_while_it_is_opened_is_opened_again(tmp_path, monkeypatch, times):
+    from trio_mcp.extensions.skills import _files
+
+    path = (write_forms(tmp_path) / "forms" / "logo.bin").resolve()
+    left = [times]
+    really_open = os.open
+
+    def open_late(opened: Any, *args: Any) -> int:
+        fd = really_open(opened, *args)
+        if left[0]:
+            left[0] -= 1
+            path.rename(tmp_path / "old")
+            path.write_bytes(b"new")
+        return fd
+
+    monkeypatch.setattr(_files.os, "open", open_late)
+    if times < 3:
+        assert _files.read_bytes(path) == b"new"
+    else:
+        with pytest.raises(PathEscapeError):
+            _files.read_bytes(path)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "why"),
     [
+        ({"dynamic": FORMS}, TypeError, "put it into a list"),
+        ({"dynamic": ["skill://nope/SKILL.md"]}, ValueError, "dynamic: there is no skill"),
         ({"directory": "nowhere"}, ValueError, "there is no directory"),
         ({"directory": "empty"}, ValueError, "no SKILL.md"),
         ({"directory": 5}, TypeError, "a path, or a list of paths"),
@@ -303,8 +384,38 @@ def test_wrong_arguments_are_told_at_once(tmp_path, monkeypatch, arguments, erro
 
 def test_two_skills_at_one_uri_are_refused(tmp_path):
     one, two = write_forms(tmp_path / "one"), write_forms(tmp_path / "two")
-    with pytest.raises(InvalidSkill, match="there is another skill at skill://forms/"):
+    with pytest.raises(InvalidSkill, match="there is another skill at skill://forms/") as caught:
         SkillsExtension([one, two])
+    assert f"{two / 'forms'}: " in str(caught.value)
+    assert str(caught.value).endswith(str(one / "forms"))
+
+
+@pytest.mark.req("R-714")
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("inner", ["forms/mail", "forms/other/mail"])
+def test_skills_of_two_directories_do_not_lie_in_each_other(tmp_path, inner, order):
+    one = write(write_forms(tmp_path / "one"), {f"{inner}/help.md": "of one"})
+    two = write(
+        tmp_path / "two", {f"{inner}/SKILL.md": head("mail"), f"{inner}/help.md": "of two"}
+    )
+    with pytest.raises(InvalidSkill, match="it would be mixed up with the skill of") as caught:
+        SkillsExtension([one, two][::order])
+    assert str(one / "forms") in str(caught.value)
+    assert str(two / inner) in str(caught.value)
+
+
+async def test_skills_that_come_to_lie_in_those_of_another_directory_are_left_out(
+    tmp_path, caplog
+):
+    one = write_forms(tmp_path / "one")
+    two = write(tmp_path / "two", {"zip/SKILL.md": head("zip")})
+    async with connect(serve(SkillsExtension([one, two]))) as client:
+        write(two, {"forms/logo.bin/SKILL.md": head("x"), "forms/mail/SKILL.md": head("mail")})
+        assert await listed(client) == [FORMS, "skill://zip/SKILL.md"]
+        entry = (await ask(client, "skills/get", uri=FORMS))["skill"]
+        assert len(entry["resources"]) == 4
+    assert str(two / "forms" / "mail") in caplog.text
+    assert f"the skill of another directory, {one / 'forms'}" in caplog.text
 
 
 def test_the_extra_is_named_where_it_is_missing(tmp_path, monkeypatch):
@@ -369,6 +480,26 @@ async def test_an_unlisted_skill_is_served_to_those_who_know_it(tmp_path):
         skills = SkillsClient(client, server="office")
         skill = await skills.get_skill("skill://secret/SKILL.md")
         assert (await skills.read_file(skill)).text == head("secret")
+
+
+@pytest.mark.req("R-714")
+async def test_a_dynamic_skill_has_no_digests_nor_has_what_it_lies_in(tmp_path):
+    skills = write(
+        write_forms(tmp_path),
+        {"forms/daily/SKILL.md": head("daily"), "mail/SKILL.md": head("mail")},
+    )
+    daily = "skill://forms/daily/SKILL.md"
+    async with connect(serve(SkillsExtension(skills, dynamic=[daily]))) as client:
+        entries = {each["uri"]: each for each in (await ask(client, "skills/list"))["skills"]}
+        assert entries[FORMS]["resources"] == entries[daily]["resources"] == "dynamic"
+        assert len(entries["skill://mail/SKILL.md"]["resources"]) == 1
+        assert (await ask(client, "skills/get", uri=daily))["skill"] == entries[daily]
+        reader = SkillsClient(client, server="office")
+        skill = await reader.get_skill(daily)
+        assert skill.is_dynamic
+        for text in ("one", "two"):
+            write(skills, {"forms/daily/SKILL.md": head("daily") + text})
+            assert (await reader.read_file(skill, allow_dynamic=True)).text.endswith(text)
 
 
 async def test_how_long_entries_may_be_kept_is_said(tmp_path):
@@ -506,7 +637,9 @@ async def test_a_directory_that_is_gone_has_no_skills(tmp_path, caplog):
 async def test_a_file_that_grew_too_large_is_not_sent(tmp_path):
     async with connect(serve(SkillsExtension(write_forms(tmp_path)))) as client:
         write(tmp_path, {"forms/logo.bin": b"x" * (16 * 1024 * 1024 + 1)})
-        with pytest.raises(MCPError, match="too large for a file of a skill") as caught:
+        with pytest.raises(
+            MCPError, match="cannot be offered any more: more than 16777216 bytes"
+        ) as caught:
             await client.read_resource("skill://forms/logo.bin")
         assert caught.value.code == -32603
 

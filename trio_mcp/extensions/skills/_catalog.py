@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
@@ -13,11 +13,11 @@ from trio_mcp.types._base import is_object
 
 from ._files import FileDigests, InvalidSkill, Known, find_files, find_skills, read_bytes
 from ._frontmatter import FrontmatterError, read_frontmatter
-from ._uris import is_skill_name, skill_uri
-from ._wire import DIRECTORY_TYPE, SKILL_FILE, Skill, SkillResource
+from ._uris import SCHEME, is_skill_name, skill_uri
+from ._wire import DIRECTORY_TYPE, SKILL_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
     from trio_mcp.types import JsonObject
@@ -28,12 +28,15 @@ _MARKDOWN: Final = "text/markdown"
 _RESERVED: Final = "io.modelcontextprotocol/"
 
 
+_Parts: TypeAlias = tuple[str, ...]
+
+
 @attrs.frozen
 class ServedFile:
     """A file of a skill, or of several: a nested one's are its outer one's, too."""
 
     path: Path
-    parts: tuple[str, ...]
+    parts: _Parts
     digest: str
     size: int
     frontmatter: JsonObject | None
@@ -51,7 +54,7 @@ class ServedFile:
         return guess if compression is None else None
 
     def read(self) -> bytes:
-        """Read it; as `read_bytes`."""
+        """Read it as it is now; see `read_bytes`."""
         return read_bytes(self.path)
 
     def to_wire(self) -> Resource:
@@ -77,35 +80,91 @@ class Catalog:
 
     """
 
-    skills: dict[str, Skill] = attrs.field(factory=dict[str, Skill])
+    skills: dict[str, JsonObject] = attrs.field(factory=dict[str, "JsonObject"])
     files: dict[str, ServedFile] = attrs.field(factory=dict[str, ServedFile])
     directories: dict[str, list[Resource]] = attrs.field(factory=dict[str, "list[Resource]"])
     faults: tuple[InvalidSkill, ...] = ()
 
     def manifest(self, uri: str) -> ServedFile:
         """Give the ``SKILL.md`` of a skill."""
-        return self.files[_path_of(self.skills[uri])]
+        # The names of skills and of what they lie in have no escapes.
+        return self.files[uri.removeprefix(SCHEME)]
 
 
-def _path_of(skill: Skill) -> str:
-    # The names of skills and of what they lie in have no escapes.
-    return skill.uri.removeprefix("skill://")
+@attrs.frozen
+class _Place:
+    """Where a skill lies on disk: in a directory that an author named."""
+
+    root: Path
+    skill: Path
 
 
-def read_catalog(roots: Iterable[Path], digests: FileDigests) -> Catalog:
+@attrs.frozen
+class _Places:
+    """Where the skills are that have been found, by the names on their way.
+
+    What one directory offers is not mixed up with what another does: where two had files below
+    the same URI, one would be read in place of the other, and the entry of the outer skill would
+    not be complete.
+    """
+
+    _skills: dict[_Parts, _Place] = attrs.field(factory=dict[_Parts, _Place])
+    # One of those that lie in it, for each of the named directories.
+    _within: dict[_Parts, dict[Path, _Place]] = attrs.field(
+        factory=dict[_Parts, "dict[Path, _Place]"]
+    )
+
+    def take(self, parts: _Parts, place: _Place) -> None:
+        """Put a skill at a place.
+
+        Raises:
+          InvalidSkill: if it cannot be there beside the others; says where they are.
+
+        """
+        uri = skill_uri((*parts, SKILL_FILE))
+        ways = [parts[:end] for end in range(1, len(parts) + 1)]
+        if parts in self._skills:
+            other = self._skills[parts].skill
+            raise InvalidSkill(place.skill, f"there is another skill at {uri}: {other}")
+        outer = [self._skills[each] for each in ways if each in self._skills]
+        for each in (*outer, *self._within.get(parts, {}).values()):
+            if each.root != place.root:
+                raise InvalidSkill(
+                    place.skill,
+                    f"at {uri} it would be mixed up with the skill of another directory, "
+                    f"{each.skill}: one of them lies in the other there",
+                )
+        self._skills[parts] = place
+        for way in ways:
+            self._within.setdefault(way, {}).setdefault(place.root, place)
+
+
+def read_catalog(
+    roots: Iterable[Path], digests: FileDigests, dynamic: Collection[str] = ()
+) -> Catalog:
     """Look at what lies on disk. What is no skill is a fault, and the others are there.
 
     Args:
       roots: Resolved directories, of skills or of a single one.
       digests: Of the last time.
+      dynamic: The URIs of skills that have no digests.
 
     """
     catalog = Catalog()
+    inner: set[_Parts] = set()
+    places = _Places()
     faults: list[InvalidSkill] = []
     for root in roots:
+        above = root
         for skill in find_skills(root, faults):
+            if skill == root:
+                # The directory that was named counts where it is a skill itself.
+                above = root.parent
             try:
-                _add(catalog, root, skill, digests)
+                tree = find_files(skill)
+                files = [_served(above, skill, path, digests) for path in tree.files]
+                _add(catalog, skill, files, _Place(root, skill), places)
+                inner.update(each.relative_to(above).parts for each in tree.directories)
             except InvalidSkill as fault:
                 faults.append(fault)
             except (OSError, PathEscapeError) as exc:
@@ -113,27 +172,35 @@ def read_catalog(roots: Iterable[Path], digests: FileDigests) -> Catalog:
     digests.forget_unseen()
     return attrs.evolve(
         catalog,
-        skills=dict(sorted(catalog.skills.items())),
-        directories=_directories(catalog.files.values()),
+        skills={
+            uri: {**skill, "resources": "dynamic"} if _holds(uri, dynamic) else skill
+            for uri, skill in sorted(catalog.skills.items())
+        },
+        directories=_directories(catalog.files.values(), inner),
         faults=tuple(faults),
     )
 
 
-def _add(catalog: Catalog, root: Path, skill: Path, digests: FileDigests) -> None:
-    # The directory that was named counts where it is the skill itself.
-    above = root.parent if (root / SKILL_FILE).exists() else root
-    files = [_served(above, skill, path, digests) for path in find_files(skill)]
+def _holds(skill: str, dynamic: Collection[str]) -> bool:
+    # The files of an inner skill are its outer one's, too: that has no stable digests either.
+    return any(uri.startswith(skill.removesuffix(SKILL_FILE)) for uri in dynamic)
+
+
+def _add(
+    catalog: Catalog, skill: Path, files: list[ServedFile], place: _Place, places: _Places
+) -> None:
     manifest = next((each for each in files if each.frontmatter is not None), None)
     if manifest is None or manifest.frontmatter is None:
         raise InvalidSkill(skill, f"its {SKILL_FILE} is gone")
     _check_frontmatter(manifest.path, manifest.frontmatter)
     _check_place(manifest)
-    if manifest.uri in catalog.skills:
-        raise InvalidSkill(skill, f"there is another skill at {manifest.uri}")
-    resources = [SkillResource(uri=each.uri, digest=each.digest, size=each.size) for each in files]
-    catalog.skills[manifest.uri] = Skill(
-        uri=manifest.uri, frontmatter=manifest.frontmatter, resources=resources
-    )
+    places.take(manifest.parts[:-1], place)
+    resources = [{"uri": each.uri, "digest": each.digest, "size": each.size} for each in files]
+    catalog.skills[manifest.uri] = {
+        "uri": manifest.uri,
+        "frontmatter": manifest.frontmatter,
+        "resources": resources,
+    }
     catalog.files.update({"/".join(each.parts): each for each in files})
 
 
@@ -182,12 +249,17 @@ def _check_place(manifest: ServedFile) -> None:
             )
 
 
-def _directories(files: Iterable[ServedFile]) -> dict[str, list[Resource]]:
+def _directories(
+    files: Iterable[ServedFile], inner: Iterable[_Parts]
+) -> dict[str, list[Resource]]:
     found: dict[str, dict[str, Resource]] = {}
     for file in files:
-        entry = file.to_wire()
-        for end in range(len(file.parts) - 1, 0, -1):
-            uri = skill_uri(file.parts[:end])
-            found.setdefault(uri, {})[entry.uri] = entry
-            entry = Resource(uri=uri, name=file.parts[end - 1], mime_type=DIRECTORY_TYPE)
+        found.setdefault(skill_uri(file.parts[:-1]), {})[file.uri] = file.to_wire()
+    for parts in inner:
+        # One without any files is there, too.
+        found.setdefault(skill_uri(parts), {})
+        for end in range(len(parts) - 1, 0, -1):
+            uri = skill_uri(parts[: end + 1])
+            entry = Resource(uri=uri, name=parts[end], mime_type=DIRECTORY_TYPE)
+            found.setdefault(skill_uri(parts[:end]), {})[uri] = entry
     return {uri: [children[each] for each in sorted(children)] for uri, children in found.items()}

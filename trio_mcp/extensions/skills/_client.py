@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import logging
 import math
@@ -13,6 +11,7 @@ import attrs
 
 from trio_mcp._checks import check_flag, check_kind, check_text
 from trio_mcp._codec import excerpt
+from trio_mcp._codec._base64 import decode_base64
 from trio_mcp.client import Client, ClientExtension, Pages
 from trio_mcp.errors import InvalidResponse
 from trio_mcp.types import PaginatedRequestParams, Request, TextResourceContents
@@ -28,14 +27,15 @@ from ._errors import (
 )
 from ._frontmatter import FrontmatterError, read_frontmatter, require_yaml
 from ._held import HeldSkill, hold
-from ._uris import lies_in
+from ._uris import is_another_spelling, path_in
 from ._wire import (
+    MAX_SKILL_BYTES,
     SKILLS,
     GetSkillRequestParams,
+    GetSkillResult,
+    ListSkillsResult,
     ReadDirectoryRequestParams,
     ReadDirectoryResult,
-    SkillPage,
-    SkillReply,
 )
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class SkillsClient:
         self._require()
         params = PaginatedRequestParams(cursor=cursor)
         page = await self._client.session.send_request(
-            Request(method="skills/list", params=params), SkillPage
+            Request(method="skills/list", params=params), ListSkillsResult
         )
         held: list[HeldSkill] = []
         for entry in page.skills:
@@ -191,7 +191,7 @@ class SkillsClient:
         self._require()
         params = GetSkillRequestParams(uri=uri)
         reply = await self._client.session.send_request(
-            Request(method="skills/get", params=params), SkillReply
+            Request(method="skills/get", params=params), GetSkillResult
         )
         skill = hold(self.server, reply.skill)
         if skill.uri != uri:
@@ -289,8 +289,11 @@ def _check_listed(skill: HeldSkill, uri: str, allow_dynamic: bool) -> None:
             f"The files of {skill.uri} are not known beforehand, so they cannot be verified: "
             "allow_dynamic=True reads them all the same"
         )
-    if not lies_in(uri, skill.root):
+    if path_in(uri, skill.root) is None:
         raise UnlistedSkillFile(f"{excerpt(uri)} does not lie in {skill.root}")
+    if is_another_spelling(uri, skill.uri, skill.root):
+        # Its front matter would not be compared.
+        raise UnlistedSkillFile(f"{excerpt(uri)} is another spelling of {skill.uri}")
 
 
 def _only_file(
@@ -306,9 +309,14 @@ def _only_file(
         data = content.text.encode("utf-8", "surrogatepass")
     else:
         try:
-            data = base64.b64decode(content.blob, validate=True)
-        except binascii.Error as exc:
+            data = decode_base64(content.blob)
+        except ValueError as exc:
             raise InvalidResponse(f"resources/read: {excerpt(uri)} is no Base64") from exc
+    # Of files that were listed the size is known, and compared.
+    if skill.is_dynamic and len(data) > MAX_SKILL_BYTES:
+        raise SkillSizeMismatch(
+            f"{excerpt(uri)} has {len(data)} bytes, and a skill {MAX_SKILL_BYTES} at most"
+        )
     return VerifiedFile(skill, uri, data, content.mime_type)
 
 

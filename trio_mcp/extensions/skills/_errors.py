@@ -45,7 +45,7 @@ class UnlistedSkillFile(SkillVerificationError):
 
 
 class SkillSizeMismatch(SkillVerificationError):
-    """A file has another size than the entry says."""
+    """A file has another size than the entry says, or is larger than a skill may be."""
 
     __module__ = "trio_mcp.extensions"
 

@@ -1,14 +1,16 @@
 """What lies in the directory of a skill: found, bounded, and known by its digest.
 
 Nothing is followed out of the directories that an author named: symbolic links are refused, when
-they are found and once more when a file is read. Hidden names (of a dot, and ``__pycache__``) are
-left alone: what lies there, as a ``.git`` or an ``.env``, was not meant for others.
+they are found and once more when a file is read. Hidden names (that begin with a dot) and
+``__pycache__`` are left alone: what lies there, as a ``.git`` or an ``.env``, was not meant for
+others.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,6 +19,7 @@ import attrs
 
 from trio_mcp.mcpserver import PathEscapeError
 
+from ._uris import is_plain_name
 from ._wire import MAX_SKILL_BYTES, MAX_SKILL_FILES, SKILL_FILE
 
 if TYPE_CHECKING:
@@ -25,6 +28,18 @@ if TYPE_CHECKING:
     from trio_mcp.types import JsonObject
 
 _CACHES: Final = "__pycache__"
+
+# A file that is replaced just then is opened again.
+_ATTEMPTS: Final = 3
+
+# A pipe would open when somebody writes into it; what became a link is not opened.
+_OPEN_FLAGS: Final = (
+    os.O_RDONLY
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+)
 
 # File systems tell the time of a change in steps: two changes in one step look alike. A file
 # that was changed just now is read again the next time.
@@ -79,15 +94,30 @@ def find_skills(root: Path, faults: list[InvalidSkill]) -> Iterator[Path]:
         waiting += reversed(inner)
 
 
-def find_files(skill: Path) -> list[Path]:
-    """Find all the files of a skill, in order.
+@attrs.frozen
+class Tree:
+    """What lies in the directory of a skill, in order.
+
+    Attributes:
+      files: All of them.
+      directories: All of them, its own too.
+
+    """
+
+    files: list[Path]
+    directories: list[Path]
+
+
+def find_files(skill: Path) -> Tree:
+    """Find all that belongs to a skill.
 
     Raises:
-      InvalidSkill: for what is neither a file nor a directory, and where there is too much.
+      InvalidSkill: for what is neither a file nor a directory, for names that others would take
+        for more than that, and where there is too much.
       OSError: if a directory cannot be read.
 
     """
-    found: list[Path] = []
+    found = Tree([], [skill])
     total = 0
     waiting = [skill]
     while waiting:
@@ -98,20 +128,25 @@ def find_files(skill: Path) -> list[Path]:
                 raise InvalidSkill(path, "a symbolic link; a skill holds what it is made of")
             if entry.is_dir():
                 waiting.append(_own_directory(entry))
+                found.directories.append(path)
                 continue
             if not entry.is_file():
                 raise InvalidSkill(path, "neither a file nor a directory")
-            found.append(path)
+            found.files.append(path)
             # Not that of the entry: on Windows its sizes may be old.
             total += path.stat().st_size
-            _check_limits(skill, len(found), total)
-    return sorted(found)
+            _check_limits(skill, len(found.files), total)
+    return Tree(sorted(found.files), sorted(found.directories))
 
 
 def _entries(directory: Path) -> list[os.DirEntry[str]]:
     with os.scandir(directory) as entries:
-        visible = [each for each in entries if not each.name.startswith((".", _CACHES))]
+        visible = [each for each in entries if not _is_hidden(each.name)]
     return sorted(visible, key=lambda each: each.name)
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name == _CACHES
 
 
 def _own_directory(entry: os.DirEntry[str]) -> Path:
@@ -126,6 +161,12 @@ def _check_name(path: Path) -> None:
         path.name.encode()
     except UnicodeEncodeError:
         raise InvalidSkill(path, "its name has no UTF-8") from None
+    if not is_plain_name(path.name):
+        raise InvalidSkill(
+            path.parent,
+            f"{path.name!r:.200} in it would be more than a name on some system: it has a "
+            "backslash, a control character or a drive, or nothing but dots and blanks",
+        )
 
 
 def _check_limits(skill: Path, files: int, size: int) -> None:
@@ -142,16 +183,27 @@ def read_bytes(path: Path) -> bytes:
 
     Raises:
       PathEscapeError: if there is a link on the way, by now.
-      InvalidSkill: if it is too large.
+      InvalidSkill: if it is too large, or is no file any more.
       OSError: if it cannot be read.
 
     """
-    if path.resolve() != path:
-        raise PathEscapeError(f"{path} has become a link")
-    with path.open("rb") as file:
-        data = file.read(MAX_SKILL_BYTES + 1)
-    _check_limits(path, 1, len(data))
-    return data
+    for _ in range(_ATTEMPTS):
+        if path.resolve() != path:
+            break
+        with os.fdopen(os.open(path, _OPEN_FLAGS), "rb") as file:
+            if not _is_still_there(path, os.fstat(file.fileno())):
+                continue
+            data = file.read(MAX_SKILL_BYTES + 1)
+        _check_limits(path, 1, len(data))
+        return data
+    raise PathEscapeError(f"{path} has become a link")
+
+
+def _is_still_there(path: Path, opened: os.stat_result) -> bool:
+    # Of what is open by now, so that nobody can put a link in its place between two looks.
+    if not stat.S_ISREG(opened.st_mode):
+        raise InvalidSkill(path, "it is no file any more")
+    return path.resolve() == path and os.path.samestat(opened, path.lstat())
 
 
 @attrs.define
@@ -211,8 +263,8 @@ class FileDigests:
         )
 
 
-def _stamp(stat: os.stat_result) -> tuple[int, ...]:
-    return (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino)
+def _stamp(found: os.stat_result) -> tuple[int, ...]:
+    return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
 
 
 def _is_settled(stamp: tuple[int, ...]) -> bool:

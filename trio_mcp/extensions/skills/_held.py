@@ -12,8 +12,8 @@ from trio_mcp._codec import DecodeError, decode, excerpt
 from trio_mcp.types._revisions import LATEST_MODERN
 
 from ._errors import InvalidSkillEntry
-from ._uris import is_skill_name, lies_in, root_of
-from ._wire import SkillEntry, SkillResource
+from ._uris import is_skill_name, path_in, root_of
+from ._wire import Skill, SkillResource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,12 +90,12 @@ def hold(server: str, entry: JsonObject) -> HeldSkill:
 
     """
     try:
-        skill = decode(SkillEntry, entry, LATEST_MODERN, where="skill")
+        skill = decode(Skill, entry, LATEST_MODERN, where="skill")
     except (DecodeError, ValueError) as exc:
         raise InvalidSkillEntry(f"A skill cannot be read: {excerpt(str(exc))}") from exc
     root = root_of(skill.uri)
     if root is None:
-        raise _invalid(skill.uri, "its URI is none of a SKILL.md")
+        raise _invalid(skill.uri, "its URI is none of a SKILL.md in a directory")
     name, description = skill.frontmatter.get("name"), skill.frontmatter.get("description")
     if not is_skill_name(name) or root.rpartition("/")[2] != name:
         raise _invalid(skill.uri, f"its name is {name!r:.80}, which is not that of its directory")
@@ -119,12 +119,15 @@ def _files(
     files: dict[str, SkillResource] = {}
     if resources == "dynamic":
         return files
+    paths: set[tuple[str, ...]] = set()
     for each in resources:
         shown = excerpt(each.uri)
-        if each.uri in files:
-            raise _invalid(uri, f"{shown} is there twice")
-        if not lies_in(each.uri, root):
+        path = path_in(each.uri, root)
+        if path is None:
             raise _invalid(uri, f"{shown} does not lie in it")
+        if path in paths:
+            raise _invalid(uri, f"{shown} is there twice")
+        paths.add(path)
         if _DIGEST.fullmatch(each.digest) is None:
             raise _invalid(uri, f"the digest of {shown} is none: {each.digest!r:.100}")
         if each.size < 0:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
-import trio
 
 from trio_mcp._checks import check_flag, check_items, check_kind, check_whole
 from trio_mcp._codec import excerpt
@@ -27,6 +26,7 @@ from trio_mcp.server import CacheHint, apply_cache_hint
 from trio_mcp.types import INVALID_PARAMS, MODERN_PROTOCOL_VERSIONS
 
 from ._catalog import Catalog, read_catalog
+from ._disk import Disk
 from ._files import FileDigests, InvalidSkill
 from ._frontmatter import require_yaml
 from ._pages import page_of
@@ -84,6 +84,10 @@ class SkillsExtension(Extension):
       directory: A directory of skills, or of a single one; or several of either.
       directory_read: Whether clients may list what lies in a directory.
       unlisted: The URIs of skills that are in no list, and served to those who know them.
+      dynamic: The URIs of skills whose files something writes anew all the time, so that a digest
+        would be out of date when it is compared: their entries have none. Their front matter has
+        to stay as it is. Hosts cannot verify such a skill, nor bind an approval to it, and some
+        refuse it. What it lies in is dynamic, too.
       page_size: The most entries in one answer to a list; all when None.
       cache_hint: How long clients may keep entries.
       older_revisions: Whether it is offered to clients of revisions before 2026-07-28, too.
@@ -104,6 +108,7 @@ class SkillsExtension(Extension):
         *,
         directory_read: bool = True,
         unlisted: Collection[str] = (),
+        dynamic: Collection[str] = (),
         page_size: int | None = 50,
         cache_hint: CacheHint = NO_HINT,
         older_revisions: bool = False,
@@ -111,6 +116,7 @@ class SkillsExtension(Extension):
         check_flag("directory_read", directory_read)
         check_flag("older_revisions", older_revisions)
         check_items("unlisted", unlisted, str, "a list of URIs")
+        check_items("dynamic", dynamic, str, "a list of URIs")
         check_kind("cache_hint", cache_hint, CacheHint)
         if page_size is not None:
             check_whole("page_size", page_size, least=1)
@@ -118,6 +124,7 @@ class SkillsExtension(Extension):
         self._roots = _resolved(directory)
         self._directory_read = directory_read
         self._unlisted = frozenset(unlisted)
+        self._dynamic = frozenset(dynamic)
         self._page_size = page_size
         self._hint = cache_hint
         if not older_revisions:
@@ -126,7 +133,9 @@ class SkillsExtension(Extension):
         # Held in threads alone, where waiting for a disk holds nothing up.
         self._looking = threading.Lock()
         self._told: frozenset[str] = frozenset()
-        self._catalog = self._look()
+        self._disk = Disk(self._look)
+        self._catalog = Catalog()
+        self._look()
         self._check_first()
 
     def _check_first(self) -> None:
@@ -134,9 +143,9 @@ class SkillsExtension(Extension):
             raise fault
         if not self._catalog.skills:
             raise ValueError(f"no SKILL.md in {', '.join(map(str, self._roots))}")
-        unknown = sorted(self._unlisted.difference(self._catalog.skills))
-        if unknown:
-            raise ValueError(f"unlisted: there is no skill {unknown[0]}")
+        for argument, uris in (("unlisted", self._unlisted), ("dynamic", self._dynamic)):
+            for unknown in sorted(uris.difference(self._catalog.skills)):
+                raise ValueError(f"{argument}: there is no skill {unknown}")
 
     def settings(self) -> dict[str, Any]:
         """See `Extension.settings`."""
@@ -179,7 +188,7 @@ class SkillsExtension(Extension):
             ctx: ServerRequestContext[Any, Any], call_next: CallNext
         ) -> HandlerResult:
             if ctx.method in _LOOKS:
-                await self._refresh()
+                await self._disk.look()
                 # A server may run in several threads.
                 with lock:
                     _update(server, listed, self._manifests())
@@ -189,34 +198,31 @@ class SkillsExtension(Extension):
 
     # What is on disk
 
-    async def _refresh(self) -> None:
-        # Let go on cancel, as `_read`.
-        self._catalog = await trio.to_thread.run_sync(self._look, abandon_on_cancel=True)
-
-    def _look(self) -> Catalog:
+    def _look(self) -> None:
+        # Who looks later also says later what there is.
         with self._looking:
-            catalog = read_catalog(self._roots, self._digests)
+            catalog = read_catalog(self._roots, self._digests, self._dynamic)
             faults = frozenset(map(str, catalog.faults))
             for fault in sorted(faults - self._told):
                 logger.warning("A skill is left out: %s", fault)
             self._told = faults
-            return catalog
+            self._catalog = catalog
 
     def _manifests(self) -> dict[str, _Manifest]:
         catalog = self._catalog
         return {
-            uri: _Manifest.of(catalog.manifest(uri))
+            uri: _Manifest.of(catalog.manifest(uri), self._disk)
             for uri in catalog.skills
             if uri not in self._unlisted
         }
 
     async def _read_path(self, path: str) -> ReadResourceContents:
         if path not in self._catalog.files:
-            await self._refresh()
+            await self._disk.look()
         file = self._catalog.files.get(path)
         if file is None:
             raise ResourceNotFoundError(f"Unknown resource: {excerpt(SCHEME + path)}")
-        return await _read(file)
+        return await _read(file, self._disk)
 
     # Handlers
 
@@ -256,9 +262,10 @@ class _Manifest(Resource):
     """A ``SKILL.md`` in the list of resources."""
 
     file: ServedFile
+    disk: Disk
 
     @classmethod
-    def of(cls, file: ServedFile) -> _Manifest:
+    def of(cls, file: ServedFile, disk: Disk) -> _Manifest:
         listed = file.to_wire()
         return cls(
             uri=listed.uri,
@@ -267,21 +274,21 @@ class _Manifest(Resource):
             mime_type=listed.mime_type or "",
             size=listed.size,
             file=file,
+            disk=disk,
         )
 
     async def read(self) -> str | bytes:
-        return (await _read(self.file)).content
+        return (await _read(self.file, self.disk)).content
 
 
-async def _read(file: ServedFile) -> ReadResourceContents:
+async def _read(file: ServedFile, disk: Disk) -> ReadResourceContents:
     """Read a file as it is now, in the form in which its bytes come back unchanged."""
     try:
-        # Let go on cancel: a file system that hangs must not hold up the client.
-        data = await trio.to_thread.run_sync(file.read, abandon_on_cancel=True)
+        data = await disk.read(file.read)
     except (FileNotFoundError, NotADirectoryError, PathEscapeError) as exc:
         raise ResourceNotFoundError(f"Unknown resource: {excerpt(file.uri)}") from exc
     except InvalidSkill as exc:
-        raise ResourceError(f"{excerpt(file.uri)} is too large for a file of a skill") from exc
+        raise ResourceError(f"{excerpt(file.uri)} cannot be offered any more: {exc.why}") from exc
     return ReadResourceContents(_as_text(data), file.mime_type)
 
 

@@ -43,19 +43,10 @@ class SkillResource(WireModel):
 
 @wire_model
 class Skill(WireModel):
-    """The entry of a skill, as a server writes it that knows all its files."""
-
-    uri: str
-    """Of its ``SKILL.md``."""
-    frontmatter: JsonObject
-    resources: list[SkillResource]
-
-
-@wire_model
-class SkillEntry(WireModel):
     """The entry of a skill, as a client reads it."""
 
     uri: str
+    """Of its ``SKILL.md``."""
     frontmatter: JsonObject
     resources: list[SkillResource] | Literal["dynamic"]
     """All its files; or that they cannot be told beforehand."""
@@ -63,17 +54,8 @@ class SkillEntry(WireModel):
 
 @wire_model
 class ListSkillsResult(PaginatedResult, CacheableResult):
-    skills: list[Skill]
-    result_type: ResultType = wire_field(
-        default="complete", since="2026-07-28", always=True, foreign="extra"
-    )
-
-
-@wire_model
-class SkillPage(PaginatedResult, CacheableResult):
-    """`ListSkillsResult` as a client reads it: entry by entry, later."""
-
     skills: list[JsonObject]
+    """Each a `Skill`. One that cannot be read costs no other."""
     result_type: ResultType = wire_field(
         default="complete", since="2026-07-28", always=True, foreign="extra"
     )
@@ -81,17 +63,8 @@ class SkillPage(PaginatedResult, CacheableResult):
 
 @wire_model
 class GetSkillResult(CacheableResult):
-    skill: Skill
-    result_type: ResultType = wire_field(
-        default="complete", since="2026-07-28", always=True, foreign="extra"
-    )
-
-
-@wire_model
-class SkillReply(CacheableResult):
-    """`GetSkillResult` as a client reads it."""
-
     skill: JsonObject
+    """A `Skill`."""
     result_type: ResultType = wire_field(
         default="complete", since="2026-07-28", always=True, foreign="extra"
     )
