@@ -113,7 +113,7 @@ class FullEngine:
         """
         if self._is_recursive and _is_deep(value):
             return [_too_deep()]
-        work = self._work_of(value)
+        work = self._own_work(value) if self._work is None else self._work.of(value)
         if work > MAX_WORK:
             return [_too_much(value)]
         try:
@@ -127,9 +127,7 @@ class FullEngine:
             return []
         return [_misfit(value)] if work > MAX_DESCRIBED else self._described(value, limit)
 
-    def _work_of(self, value: JsonValue) -> int:
-        if self._work is not None:
-            return self._work.of(value)
+    def _own_work(self, value: JsonValue) -> int:
         # The author of our own schema chose what it costs, but not what a peer puts in.
         return MAX_WORK + 1 if self._compares_items and compares_too_much(value) else 0
 

@@ -10,6 +10,7 @@ level. What comes out is an upper bound, and most checks take a small part of it
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from itertools import accumulate, chain, islice
 from operator import methodcaller
@@ -162,6 +163,9 @@ class Work:
             # What is in an array is compared once for each array around it.
             greatest["compared"] = self._tables["compared"].of_all_levels
         self._each, self._pair = most_of(greatest)
+        # How many bytes of JSON cannot hold too much, whatever they are; -1 if any may.
+        lengths = range(MAX_DESCRIBED)
+        self._short = bisect_left(lengths, True, key=self._is_too_long) - 1
 
     def of(self, value: JsonValue) -> int:
         """The most work that a check of a value may be.
@@ -172,13 +176,16 @@ class Work:
 
         """
         length = length_of(value) if self._is_known else None
-        if length is not None and self.at_most(length) <= MAX_DESCRIBED:
+        if length is not None and length <= self._short:
             return 0
         return self._count(value)
 
     def at_most(self, length: int) -> float:
         """The most work that any value may be whose JSON has so many bytes."""
         return (length + 1) * (self._each + self._pair * (length + 1))
+
+    def _is_too_long(self, length: int) -> bool:
+        return self.at_most(length) > MAX_DESCRIBED
 
     def _count(self, value: JsonValue) -> int:
         work = 0
