@@ -155,8 +155,9 @@ async def test_whoever_does_not_declare_the_extension_gets_no_task(road):
 
 
 @in_memory
-async def test_an_older_client_gets_no_task(road):
-    async with connect(studio().mcp, road, mode="2025-11-25") as client:
+@pytest.mark.parametrize("mode", ["2024-11-05", "2025-03-26", "2025-06-18"])
+async def test_an_older_client_gets_no_task(road, mode):
+    async with connect(studio().mcp, road, mode=mode) as client:
         assert not (await client.call_tool("paint", {"seconds": 5})).is_error
         assert (await error_of(client.call_tool("train"))).code == -32021
         assert (await error_of(ask_raw(client, "tasks/get", taskId="x"))).code == -32601
@@ -199,7 +200,7 @@ async def test_nothing_is_left_of_the_experimental_tasks(road):
 
 @pytest.mark.req("R-609", "R-701")
 @in_memory
-@pytest.mark.parametrize("mode", ["2026-07-28", "2025-11-25"])
+@pytest.mark.parametrize("mode", ["2026-07-28", "2025-06-18"])
 async def test_a_param_of_the_experimental_tasks_is_ignored(road, mode):
     async with connect(studio().mcp, road, mode=mode) as client:
         task = {"ttl": 60_000, "pollInterval": 100}

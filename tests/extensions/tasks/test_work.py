@@ -90,7 +90,8 @@ async def test_a_question_of_a_task_that_is_over_waits_for_nobody(change, shield
         if change == "deleted":
             await store.delete(task.task_id)
         else:
-            await task.cancel()
+            kept = await store.get(task.task_id)
+            assert await store.replace(kept.ended(kept.updated_at, "cancelled"))
         began = trio.current_time()
         go_on.set()
         await settle(lambda: seen)

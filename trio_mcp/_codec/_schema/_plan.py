@@ -1,11 +1,13 @@
 """The compile plan: which engine a schema gets, decided by looking at it.
 
-The fast engine turns a schema into Python source. It knows some keywords, exactly, and never sees
-a schema that somebody wrote. The plan walks the schema with a list of these keywords (and of their
-values), and *rebuilds* a schema from them: annotations dropped, local references put in place,
-nothing else taken over. Meet anything that is not on the list, and the plan is ``full``, which is
-always right; the reason says what was met. A plan that is ``fast`` also proves that the schema is
-valid in its dialect, since each keyword's value was checked here.
+fastjsonschema turns a schema into Python source. It knows the drafts up to 7 and reads 2020-12 as
+if it were one of them, silently wrong where they differ, and it formats keys of the schema into
+the source. So it never sees a schema that somebody wrote. The plan walks the schema with a list of
+the keywords (and of the values of these keywords) that it does exactly right, and *rebuilds* a
+schema from them: annotations dropped, local references put in place, nothing else taken over. Meet
+anything that is not on the list, and the plan is ``full``, which is always right; the reason says
+what was met. A plan that is ``fast`` also proves that the schema is valid in its dialect, since
+each keyword's value was checked here.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ _LOCAL_REFERENCE: Final = re.compile(r"#/(\$defs|definitions)/([A-Za-z0-9_.-]+)\
 
 # Generated code nests as the schema does; CPython allows 20 blocks and 100 indents.
 _MAX_DEPTH: Final = 12
-# 1,000 properties take 60 ms to generate and 0.4 MB of code: beyond that, full is the better one.
+# 1,000 properties take 270 ms to generate and 1.8 MB of code: beyond that, full is the better one.
 _MAX_NODES: Final = 1_000
 _MAX_ENUM: Final = 200
 _MAX_LITERAL_DEPTH: Final = 4
@@ -148,7 +150,7 @@ class _Rebuilder:
                 pass  # reached through `$ref`, or at the end by `rebuild`
             else:
                 self._keyword(rebuilt, keyword, value, depth, inside)
-        return rebuilt
+        return _consistent(rebuilt)
 
     def _reference(
         self, schema: JsonObject, depth: int, inside: frozenset[tuple[str, str]]
@@ -189,7 +191,10 @@ class _Rebuilder:
                 for name, member in _members(value, keyword)
             }
         elif keyword in ("additionalProperties", "items"):
-            rebuilt[keyword] = self._subschema(value, depth + 1, inside)
+            subschema = self._subschema(value, depth + 1, inside)
+            # `{}` would be taken for `false` in one place; left out it means the same as `true`.
+            if subschema is not True and subschema != {}:
+                rebuilt[keyword] = subschema
         elif keyword in ("allOf", "anyOf", "oneOf"):
             if not is_array(value) or not value:
                 raise _NotFast(f"{keyword} that is no list of schemas")
@@ -197,6 +202,22 @@ class _Rebuilder:
             rebuilt[keyword] = [self._subschema(item, depth + 1, inside) for item in value]
         else:
             raise _NotFast(f"the keyword {quote(keyword)}")
+
+
+def _consistent(rebuilt: JsonObject) -> JsonObject:
+    """Settle what the generator gets wrong in combination."""
+    if "const" in rebuilt:
+        # The generator's own `const` is not needed: an enum of one says the same.
+        if "enum" in rebuilt:
+            raise _NotFast("enum beside const")
+        rebuilt["enum"] = [rebuilt.pop("const")]
+    if rebuilt.get("additionalProperties") is False:
+        properties, required = rebuilt.get("properties", {}), rebuilt.get("required", [])
+        assert is_object(properties)
+        assert is_array(required)
+        if any(name not in properties for name in required):
+            raise _NotFast("a required property that is not allowed")
+    return rebuilt
 
 
 def _check_annotation(keyword: str, value: JsonValue) -> None:
@@ -252,10 +273,12 @@ def _count(keyword: str, value: JsonValue) -> int:
 
 
 def _literal(value: JsonValue, depth: int = 0) -> JsonValue:
-    """A value of `enum` or `const`."""
+    """A value of `enum` or `const`; the generator would act on `$ref` and `id` inside it."""
     if depth > _MAX_LITERAL_DEPTH:
         raise _NotFast("a literal that nests deeply")
     if is_object(value):
+        if any(key == "id" or key.startswith("$") for key in value):
+            raise _NotFast("a literal with a key such as $ref")
         return {key: _literal(member, depth + 1) for key, member in value.items()}
     if is_array(value):
         return [_literal(item, depth + 1) for item in value]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trio_mcp._codec._public import from_json
 from trio_mcp.types import (
+    LATEST_MODERN_VERSION,
     CreateMessageRequest,
     CreateMessageResult,
     CreateMessageResultWithTools,
@@ -25,9 +26,17 @@ _REQUESTS: dict[str, Any] = {
 }
 
 
-def read_question(question: JsonObject) -> InputRequest:
-    """Read a question as it was stored."""
-    request: InputRequest = from_json(_REQUESTS[question["method"]], question)
+def read_question(
+    question: JsonObject, protocol_version: str = LATEST_MODERN_VERSION
+) -> InputRequest:
+    """Read a question as it was stored.
+
+    Raises:
+      ValueError: if it is none at this revision.
+
+    """
+    kind = _REQUESTS[question["method"]]
+    request: InputRequest = from_json(kind, question, protocol_version)
     return request
 
 

@@ -13,6 +13,7 @@ import trio
 
 from trio_mcp._rpc._nursery import open_background_nursery
 
+from ._desks import Desks
 from ._expiry import Expiry
 from ._store import TooManyTasks
 from ._stored import StoredTask
@@ -69,6 +70,7 @@ class TaskRun:
       max_running: How many works go on at the same time.
       nursery: Cancelled when the run ends.
       expiry: Deletes them.
+      desks: Where their questions can be asked at 2025-11-25.
 
     """
 
@@ -77,6 +79,7 @@ class TaskRun:
     max_running: int
     nursery: trio.Nursery
     expiry: Expiry
+    desks: Desks = attrs.field(factory=Desks, init=False)
     _running: int = attrs.field(default=0, init=False)
     _works: dict[str, Work] = attrs.field(factory=dict[str, Any], init=False)
     _watchers: dict[str, set[Callable[[], None]]] = attrs.field(factory=dict[str, Any], init=False)

@@ -28,12 +28,15 @@ from trio_mcp.types import (
     INVALID_REQUEST,
     MODERN_PROTOCOL_VERSIONS,
     EmptyResult,
+    PaginatedRequestParams,
 )
 from trio_mcp.types._base import is_array
 
+from . import _older
 from ._answers import read_answer, read_question
 from ._listening import telling
 from ._memory_store import InMemoryTaskStore
+from ._older_result import result_of
 from ._run import TaskRun, TaskTimes, open_run
 from ._wire import TASKS, TaskRequestParams, UpdateTaskRequestParams
 from ._work import Work
@@ -43,7 +46,16 @@ if TYPE_CHECKING:
 
     from trio_mcp.mcpserver import MCPServer
     from trio_mcp.server import CallNext, HandlerResult, ServerRequestContext, TellFnT
-    from trio_mcp.types import CallToolRequestParams, JsonObject
+    from trio_mcp.types import (
+        CallToolRequestParams,
+        CallToolResult,
+        CancelTaskResult,
+        GetTaskResult,
+        JsonObject,
+        ListTasksResult,
+        ServerCapabilities,
+        Tool,
+    )
 
     from ._store import TaskStore
     from ._stored import StoredTask
@@ -125,15 +137,33 @@ class TasksExtension(Extension):
 
     def methods(self) -> Sequence[MethodBinding]:
         """See `Extension.methods`."""
-        bindings: list[tuple[str, Any, Any]] = [
-            ("tasks/get", TaskRequestParams, self._get),
-            ("tasks/update", UpdateTaskRequestParams, self._update),
-            ("tasks/cancel", TaskRequestParams, self._cancel),
+        both = _VERSIONS | _older.VERSIONS
+        bindings: list[tuple[str, Any, Any, frozenset[str]]] = [
+            ("tasks/get", TaskRequestParams, self._get, both),
+            ("tasks/update", UpdateTaskRequestParams, self._update, _VERSIONS),
+            ("tasks/cancel", TaskRequestParams, self._cancel, both),
+            ("tasks/result", TaskRequestParams, self._result, _older.VERSIONS),
         ]
         return [
-            MethodBinding(method, params_type, handler, _VERSIONS, name_param="taskId")
-            for method, params_type, handler in bindings
+            *(
+                MethodBinding(method, params_type, handler, versions, name_param="taskId")
+                for method, params_type, handler, versions in bindings
+            ),
+            MethodBinding("tasks/list", PaginatedRequestParams, self._list, _older.VERSIONS),
         ]
+
+    def capabilities(
+        self, announced: ServerCapabilities, ctx: ServerRequestContext[Any, Any]
+    ) -> ServerCapabilities:
+        """See `Extension.capabilities`."""
+        if not _older.has_tasks(ctx):
+            return announced
+        return announced.evolve(tasks=_older.capability(self._store, ctx))
+
+    def describe_tool(self, tool: Tool) -> Tool:
+        """See `Extension.describe_tool`."""
+        support = self._tools.get(tool.name)
+        return tool if support is None else tool.evolve(execution=_older.execution(support))
 
     def subscriptions(self) -> Sequence[SubscriptionBinding]:
         """See `Extension.subscriptions`."""
@@ -186,6 +216,8 @@ class TasksExtension(Extension):
 
         """
         support = self._tools.get(params.name, "never")
+        if _older.has_tasks(ctx):
+            return await _older.call_tool(_run_of(ctx), support, params, ctx, call_next)
         if support == "never":
             return await call_next(ctx)
         if not _is_active(ctx):
@@ -202,8 +234,19 @@ class TasksExtension(Extension):
 
     async def _get(
         self, ctx: ServerRequestContext[Any, Any], params: TaskRequestParams
-    ) -> JsonObject:
-        return (await self._known(ctx, params.task_id)).to_detailed()
+    ) -> JsonObject | GetTaskResult:
+        task = await self._known(ctx, params.task_id)
+        return _older.describe(task) if _older.has_tasks(ctx) else task.to_detailed()
+
+    async def _result(
+        self, ctx: ServerRequestContext[Any, Any], params: TaskRequestParams
+    ) -> CallToolResult:
+        return await result_of(_run_of(ctx), ctx, await self._known(ctx, params.task_id))
+
+    async def _list(
+        self, ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
+    ) -> ListTasksResult:
+        return await _older.list_tasks(_run_of(ctx), ctx, params.cursor)
 
     async def _update(
         self, ctx: ServerRequestContext[Any, Any], params: UpdateTaskRequestParams
@@ -223,16 +266,19 @@ class TasksExtension(Extension):
 
     async def _cancel(
         self, ctx: ServerRequestContext[Any, Any], params: TaskRequestParams
-    ) -> EmptyResult:
+    ) -> EmptyResult | CancelTaskResult:
         await self._known(ctx, params.task_id)
-        await _run_of(ctx).end(params.task_id, "cancelled")
+        if _older.has_tasks(ctx):
+            return await _older.cancel(_run_of(ctx), params.task_id)
+        await _run_of(ctx).cancel(params.task_id)
         return EmptyResult()
 
     async def _known(self, ctx: ServerRequestContext[Any, Any], task_id: str) -> StoredTask:
-        require_client_extension(ctx, TASKS)
+        if not _older.has_tasks(ctx):
+            require_client_extension(ctx, TASKS)
         task = await self._find(ctx, task_id)
         if task is None:
-            raise MCPError(INVALID_PARAMS, f"Unknown task: {excerpt(task_id)}")
+            raise _older.unknown(task_id)
         return task
 
     async def _find(self, ctx: ServerRequestContext[Any, Any], task_id: str) -> StoredTask | None:

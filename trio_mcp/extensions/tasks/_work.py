@@ -12,17 +12,27 @@ import trio
 from trio_mcp._codec._public import from_json, to_json
 from trio_mcp._rpc._gather import run_all
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
-from trio_mcp.errors import LocalError, MCPError, ToolError, UnexpectedToolError
+from trio_mcp.errors import (
+    InvalidResponse,
+    LocalError,
+    MCPError,
+    NoBackChannelError,
+    ToolError,
+    UnexpectedToolError,
+)
 from trio_mcp.server import authenticated_principal
 from trio_mcp.types import (
     INTERNAL_ERROR,
+    RELATED_TASK_META_KEY,
     CallToolResult,
+    ErrorData,
     InputRequiredResult,
     TextContent,
     WireModel,
 )
 
 from ._answers import read_answer
+from ._run import CANCELLED
 from ._store import STORE_SECONDS, TooManyTasks
 
 if TYPE_CHECKING:
@@ -43,10 +53,14 @@ _LONGEST_DELAY: Final = 0.25
 
 _INTERNAL: Final = "Internal server error"
 
-CANCELLED: Final = "the client cancelled the task"
 EXPIRED: Final = "the time of the task is over"
 DELETED: Final = "the task was deleted"
 """Why work is cancelled, in the words of ``ctx.cancel_reason``."""
+
+
+def related_to(task_id: str) -> JsonObject:
+    """Say in the metadata of a message of 2025-11-25 to which task it belongs."""
+    return {RELATED_TASK_META_KEY: {"taskId": task_id}}
 
 
 @attrs.frozen(eq=False)
@@ -73,6 +87,33 @@ class _Question:
     request: InputRequest
     answered: trio.Event = attrs.field(factory=trio.Event)
     answer: JsonObject = attrs.field(factory=dict[str, Any])
+    error: JsonObject | None = None
+
+    def look(self, task: StoredTask, key: str) -> None:
+        """Take what came in answer to it, if something did."""
+        answer = task.input_responses.get(key)
+        self.error = task.input_errors.get(key)
+        if answer is not None:
+            self.answer = answer
+        if answer is not None or self.error is not None:
+            self.answered.set()
+
+    def read(self) -> InputResponse:
+        """Give the answer.
+
+        Raises:
+          MCPError: the error that came instead.
+          InvalidResponse: if it is none to this question.
+
+        """
+        if self.error is not None:
+            raise MCPError.from_error_data(from_json(ErrorData, self.error))
+        try:
+            return read_answer(self.request, self.answer)
+        except ValueError as exc:
+            raise InvalidResponse(
+                f"{self.request.method}: the client's answer is invalid: {exc}"
+            ) from exc
 
 
 class Work:
@@ -83,11 +124,15 @@ class Work:
     a question by the tool's result is one more round of the request. In the others it is answered
     by a task, to which the work belongs from then on.
 
+    At 2025-11-25 the client asks for a task, and gets it before the work begins. What the work
+    tells goes on in the session then.
+
     Args:
       run: Of the server.
       ctx: Of the request.
       call_next: Calls the tool.
       always: Whether a result that comes at once is that of a task, too.
+      task: What the client gets at 2025-11-25.
 
     """
 
@@ -97,13 +142,18 @@ class Work:
         ctx: ServerRequestContext[Any, Any],
         call_next: CallNext,
         *,
-        always: bool,
+        always: bool = True,
+        task: StoredTask | None = None,
     ) -> None:
         self._run = run
         self._call_next = call_next
         self._always = always
         self._scope = trio.CancelScope()
-        self._ctx = ctx.detach(self._scope, self._ask)
+        self._task = task
+        meta = None if task is None else related_to(task.task_id)
+        self._ctx = ctx.detach(self._scope, self._ask, meta=meta)
+        # Of a session that cannot be asked, none of its requests asks for the task.
+        self._can_ask = task is None or ctx.session.can_send_request
         self._outcome: _Outcome | None = None
         self._first = trio.Event()  # it is over, or asks
         self._decided = trio.Event()  # the request is answered
@@ -131,9 +181,30 @@ class Work:
                 await self._first.wait()
             return await self._decide()
         finally:
-            if not self._decided.is_set():
-                why = None if ctx.exchange is None else ctx.exchange.cancel_reason
-                self._scope.cancel(reason=why or "its request was given up")
+            self._end_if_given_up(ctx)
+
+    async def begin(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        """Store the task of 2025-11-25, and begin to work for it.
+
+        Raises:
+          TooManyTasks: if there is no room for it.
+
+        Cancellation:
+          Nothing has begun.
+
+        """
+        assert self._task is not None
+        self._run.begin(self._work, name=f"work of {ctx.method} #{ctx.request_id}")
+        try:
+            await self._belong_to(self._task)
+            self._decided.set()
+        finally:
+            self._end_if_given_up(ctx)
+
+    def _end_if_given_up(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        if not self._decided.is_set():
+            why = None if ctx.exchange is None else ctx.exchange.cancel_reason
+            self._scope.cancel(reason=why or "its request was given up")
 
     async def _decide(self) -> HandlerResult:
         while True:
@@ -155,12 +226,15 @@ class Work:
 
     async def _become_task(self) -> HandlerResult:
         task = self._run.new_task(authenticated_principal(self._ctx))
-        await self._run.keep(task, self)
-        self._task_id = task.task_id
-        self._scope.deadline = trio.current_time() + task.ttl
+        await self._belong_to(task)
         # Neither progress nor log messages are sent for tasks.
         self._ctx.mute()
         return task.to_created()
+
+    async def _belong_to(self, task: StoredTask) -> None:
+        await self._run.keep(task, self)
+        self._task_id = task.task_id
+        self._scope.deadline = trio.current_time() + task.ttl
 
     # In the nursery
 
@@ -170,7 +244,11 @@ class Work:
             with self._scope:
                 async with open_background_nursery() as nursery:
                     nursery.start_soon(self._watch, name="watch of a task")
+                    if self._task is not None:
+                        await self._decided.wait()
                     outcome = await self._call()
+                # Nothing more is reported for what is over.
+                self._ctx.mute()
                 if self._task_id is not None:
                     await self._end(self._task_id, outcome)
             # What was cancelled by its client or its time is written down by whoever did.
@@ -234,14 +312,17 @@ class Work:
 
     async def _ask(self, request: InputRequest) -> InputResponse:
         """Bring a question to the client by the task, which the call becomes if it is none."""
+        if not self._can_ask:
+            await trio.lowlevel.checkpoint()
+            raise NoBackChannelError(request.method)
         self._first.set()
         await self._decided.wait()
         task_id = self._task_id
         assert task_id is not None
+        written = to_json(request, self._ctx.protocol_version)
         self._keys += 1
         key = f"input-{self._keys}"
         question = self._questions[key] = _Question(request)
-        written = to_json(request)
         try:
             task = await self._run.change(
                 task_id, lambda task, now: task.asking(now, key, written)
@@ -255,7 +336,7 @@ class Work:
                 # The tool waits no longer, so nobody has to think about it.
                 with finish_within(STORE_SECONDS):
                     await self._run.withdraw(task_id, key)  # noqa: ASYNC102 - as above
-        return read_answer(request, question.answer)
+        return question.read()
 
     async def _give_up(self, task: StoredTask | None) -> NoReturn:
         """End work whose task is over: nobody could answer it any more.
@@ -305,10 +386,7 @@ class Work:
                 self.stop(self._why_over(task))
                 return
             for key, question in self._questions.items():
-                answer = task.input_responses.get(key)
-                if answer is not None:
-                    question.answer = answer
-                    question.answered.set()
+                question.look(task, key)
 
 
 def _needs_input(result: HandlerResult) -> bool:

@@ -1,0 +1,211 @@
+"""Tasks as revision 2025-11-25 has them, on the server's side.
+
+The tasks are the same as those of later clients, in the same store, and the work is the same. What
+differs is how a client gets one (by asking for it), what it sees of it, and how it is asked.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from trio_mcp._codec import excerpt
+from trio_mcp.errors import MCPError
+from trio_mcp.server import authenticated_principal
+from trio_mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    CancelTaskResult,
+    CreateTaskResult,
+    GetTaskResult,
+    ListTasksResult,
+    ServerTasksCapability,
+    ServerTasksRequestsCapability,
+    TasksCallCapability,
+    TasksCancelCapability,
+    TasksListCapability,
+    TasksToolsCapability,
+    ToolExecution,
+)
+from trio_mcp.types._revisions import KNOWN_REVISIONS
+
+from ._store import ListingTaskStore
+from ._work import Work, related_to
+
+if TYPE_CHECKING:
+    from trio_mcp.server import CallNext, HandlerResult, ServerRequestContext
+    from trio_mcp.types import CallToolRequestParams, Task, TaskMetadata
+
+    from ._run import TaskRun
+    from ._server import TaskSupport
+    from ._store import TaskStore
+    from ._stored import StoredTask
+
+logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
+
+VERSIONS: Final = frozenset(each.version for each in KNOWN_REVISIONS if each.has_tasks)
+"""The revisions whose core has tasks."""
+
+PAGE: Final = 100
+"""Tasks that are listed at a time."""
+
+
+def has_tasks(ctx: ServerRequestContext[Any, Any]) -> bool:
+    """Whether a request may be about such a task."""
+    return ctx.protocol_version in VERSIONS
+
+
+# What is said of them
+
+
+def capability(store: TaskStore, ctx: ServerRequestContext[Any, Any]) -> ServerTasksCapability:
+    """Say what there is for the client of a request."""
+    calls = TasksToolsCapability(call=TasksCallCapability())
+    return ServerTasksCapability(
+        list=None if _owner_of_list(store, ctx) is None else TasksListCapability(),
+        cancel=TasksCancelCapability(),
+        requests=ServerTasksRequestsCapability(tools=calls),
+    )
+
+
+def execution(support: TaskSupport) -> ToolExecution:
+    """Say of a tool whether its calls may be tasks."""
+    return ToolExecution(task_support="forbidden" if support == "never" else support)
+
+
+def _owner_of_list(store: TaskStore, ctx: ServerRequestContext[Any, Any]) -> str | None:
+    # Where nobody says who asks, a list would tell the ids that keep tasks apart (task isolation).
+    return authenticated_principal(ctx) if isinstance(store, ListingTaskStore) else None
+
+
+# Calls of tools
+
+
+async def call_tool(
+    run: TaskRun,
+    support: TaskSupport,
+    params: CallToolRequestParams,
+    ctx: ServerRequestContext[Any, Any],
+    call_next: CallNext,
+) -> HandlerResult:
+    """Answer the call of a tool: with a task if that is asked for.
+
+    Raises:
+      MCPError: -32601 if the tool is never a task and this is to be one, or the other way round;
+        -32602 if it cannot be kept for as long as is asked for; -32603 if it cannot be at all.
+      TooManyTasks: if there is no room for one more.
+
+    """
+    wanted, name = params.task, params.name
+    if not _is_known(ctx, name):
+        return await call_next(ctx)
+    if wanted is None:
+        if support == "required":
+            _refuse(f"The tool {excerpt(name)!r} has to be called as a task, with params.task")
+        return await call_next(ctx)
+    if support == "never":
+        _refuse(
+            f"The tool {excerpt(name)!r} cannot be called as a task, without params.task alone"
+        )
+    task = run.new_task(authenticated_principal(ctx), _seconds(wanted))
+    work = Work(run, ctx, call_next, task=task)
+    try:
+        await work.begin(ctx)
+    except MCPError:
+        raise
+    except Exception:
+        # Of the tool it would be a result, and there is none: the tool has not begun.
+        logger.exception("A task could not be stored")
+        raise MCPError(INTERNAL_ERROR, "Internal server error") from None
+    return CreateTaskResult(task=task.to_task(), meta=related_to(task.task_id))
+
+
+def _is_known(ctx: ServerRequestContext[Any, Any], tool: str) -> bool:
+    # What is no tool at all is not one of the wrong kind.
+    find = ctx.server.get_tool_input_schema
+    return find is None or find(tool) is not None
+
+
+def _seconds(wanted: TaskMetadata) -> float | None:
+    milliseconds = wanted.ttl
+    if milliseconds is None:
+        return None
+    if milliseconds <= 0:
+        raise MCPError(
+            INVALID_PARAMS,
+            "Invalid params: params.task.ttl: expected a positive number of milliseconds, got "
+            f"{excerpt(milliseconds)}",
+        )
+    # Not more than what floats can hold.
+    return min(milliseconds, _LONGEST_MS) / 1000
+
+
+_LONGEST_MS: Final = 10**15
+
+
+def _refuse(message: str) -> NoReturn:
+    raise MCPError(METHOD_NOT_FOUND, message)
+
+
+# Requests about tasks
+
+
+def describe(task: StoredTask) -> GetTaskResult:
+    """Answer ``tasks/get``."""
+    return GetTaskResult(**_members(task.to_task()))
+
+
+async def cancel(run: TaskRun, task_id: str) -> CancelTaskResult:
+    """Answer ``tasks/cancel``.
+
+    Raises:
+      MCPError: -32602 if the task is over, or gone.
+
+    """
+    cancelled = await run.cancel(task_id)
+    if cancelled is not None:
+        return CancelTaskResult(**_members(cancelled.to_task()))
+    task = await run.store.get(task_id)
+    if task is None:
+        raise unknown(task_id)
+    status = task.to_task().status
+    raise MCPError(INVALID_PARAMS, f"The task cannot be cancelled: it is {status} already")
+
+
+async def list_tasks(
+    run: TaskRun, ctx: ServerRequestContext[Any, Any], cursor: str | None
+) -> ListTasksResult:
+    """Answer ``tasks/list``.
+
+    Raises:
+      MCPError: -32601 if nobody's tasks are listed here; -32602 if the cursor is none.
+
+    """
+    store, owner = run.store, _owner_of_list(run.store, ctx)
+    if owner is None or not isinstance(store, ListingTaskStore):
+        _refuse("tasks/list: tasks are listed for authenticated clients alone")
+    try:
+        page = await store.list_tasks(owner, position=cursor, limit=PAGE)
+    except ValueError:
+        raise MCPError(INVALID_PARAMS, "Invalid cursor", {"cursor": excerpt(cursor)}) from None
+    now = run.times.clock()
+    tasks = [each.to_task() for each in page.tasks if each.expires_at > now]
+    return ListTasksResult(tasks=tasks, next_cursor=page.position)
+
+
+def unknown(task_id: str) -> MCPError:
+    """Make the error for a task that is not there, or not for who asks."""
+    return MCPError(INVALID_PARAMS, f"Unknown task: {excerpt(task_id)}")
+
+
+def _members(task: Task) -> dict[str, Any]:
+    return {
+        "task_id": task.task_id,
+        "status": task.status,
+        "status_message": task.status_message,
+        "created_at": task.created_at,
+        "last_updated_at": task.last_updated_at,
+        "ttl": task.ttl,
+        "poll_interval": task.poll_interval,
+    }

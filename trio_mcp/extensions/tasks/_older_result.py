@@ -1,0 +1,183 @@
+"""``tasks/result`` of 2025-11-25: waits until a task is over, and asks its questions meanwhile.
+
+A question is asked by a request of the server that belongs to the ``tasks/result``, so that it
+travels on the same stream, and its answer goes into the store, where the work finds it, in
+whichever process that is.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from trio_mcp._codec._public import from_json, to_json
+from trio_mcp._rpc._nursery import finish_begun, open_background_nursery
+from trio_mcp.errors import ConnectionLost, MCPError
+from trio_mcp.types import (
+    INTERNAL_ERROR,
+    CallToolResult,
+    ErrorData,
+)
+
+from ._answers import read_question
+from ._older import unknown
+from ._store import STORE_SECONDS
+from ._work import related_to
+
+if TYPE_CHECKING:
+    from trio_mcp.server import ServerRequestContext
+    from trio_mcp.types import InputRequest, JsonObject
+
+    from ._run import TaskRun
+    from ._stored import StoredTask
+
+logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
+
+_AS_IT_CAME: Final[Any] = dict
+
+
+async def result_of(
+    run: TaskRun, ctx: ServerRequestContext[Any, Any], task: StoredTask
+) -> CallToolResult:
+    """Wait until a task is over; give what its request would have been answered.
+
+    Raises:
+      MCPError: the error that it would have been answered with; -32603 if the task was cancelled;
+        -32602 if it is gone.
+
+    """
+    if not task.is_over:
+        task = await ResultDesk(run, ctx, task.task_id).wait_over()
+    logger.info("The result of the task %.6s… is given out", task.task_id)
+    return _read_result(task)
+
+
+def _read_result(task: StoredTask) -> CallToolResult:
+    if task.error is not None:
+        raise MCPError.from_error_data(from_json(ErrorData, task.error))
+    if task.result is None:
+        raise MCPError(INTERNAL_ERROR, "The task was cancelled")
+    result = from_json(CallToolResult, task.result)
+    return result.evolve(meta={**(result.meta or {}), **related_to(task.task_id)})
+
+
+class ResultDesk:
+    """One ``tasks/result``, and the questions that it asks.
+
+    Args:
+      run: Of the server.
+      ctx: Of the request.
+      task_id: Of the task.
+
+    """
+
+    def __init__(self, run: TaskRun, ctx: ServerRequestContext[Any, Any], task_id: str) -> None:
+        self._run = run
+        self._session = ctx.session
+        self._version = ctx.protocol_version
+        self._task_id = task_id
+        self._can_ask = ctx.session.can_send_request
+        self._woken = trio.Event()
+        self._asking: dict[str, trio.CancelScope] = {}
+
+    async def wait_over(self) -> StoredTask:
+        """Wait until the task is over.
+
+        Raises:
+          MCPError: -32602 if it is gone.
+
+        """
+        run, task_id = self._run, self._task_id
+        with ExitStack() as stack:
+            stack.callback(run.watch(task_id, self.wake))
+            stack.enter_context(run.desks.open(task_id, self))
+            async with open_background_nursery() as nursery:
+                while True:
+                    self._woken = trio.Event()
+                    task = await run.read_at_last(task_id)
+                    left = 0.0 if task is None else task.expires_at - run.times.clock()
+                    if task is None or left <= 0:
+                        raise unknown(task_id)
+                    if task.is_over:
+                        return task
+                    self._settle(task, nursery)
+                    # Of what a store deletes by itself it need not tell.
+                    with trio.move_on_after(left):
+                        await self._woken.wait()
+
+    def wake(self) -> None:
+        """The task may have changed, or who asks for it."""
+        self._woken.set()
+
+    # Questions
+
+    def takes(self, question: JsonObject) -> bool:
+        """See `Desk.takes`."""
+        if not self._can_ask:
+            return False
+        try:
+            self._session.require_for(self._in_words(question))
+        except (MCPError, ValueError):
+            return False
+        return True
+
+    def _settle(self, task: StoredTask, nursery: trio.Nursery) -> None:
+        desks, questions = self._run.desks, task.input_requests
+        own = {
+            key: each for key, each in questions.items() if desks.asks(self._task_id, each) is self
+        }
+        for key, scope in self._asking.items():
+            if key not in own:
+                taken = key in questions
+                reason = "another request asks it" if taken else "the task asks no longer"
+                scope.cancel(reason=reason)
+        for key, question in own.items():
+            if key not in self._asking:
+                self._asking[key] = trio.CancelScope()
+                nursery.start_soon(self._ask, key, question, name=f"{key} of a task")
+
+    def _in_words(self, written: JsonObject) -> InputRequest:
+        """Read a question as this revision says it, which gives the visit of a URL a name."""
+        params: JsonObject = {**(written.get("params") or {})}
+        if params.get("mode") == "url":
+            params.setdefault("elicitationId", str(uuid.uuid4()))
+        said: JsonObject = params.get("_meta") or {}
+        meta = {**said, **related_to(self._task_id)}
+        return read_question({**written, "params": {**params, "_meta": meta}}, self._version)
+
+    async def _ask(self, key: str, written: JsonObject) -> None:
+        try:
+            with self._asking[key]:
+                await self._pass_on(key, self._in_words(written))
+        finally:
+            del self._asking[key]
+            self.wake()
+
+    async def _pass_on(self, key: str, question: InputRequest) -> None:
+        """Ask a question, and store what comes back, whatever it is: the tool reads it."""
+        answer: JsonObject = {}
+        error: JsonObject | None = None
+        try:
+            answer = await self._session.send_request(question, _AS_IT_CAME)
+        except ConnectionLost:
+            # Its client has left the stream, and may come with another request.
+            self._can_ask = False
+            self._run.desks.wake(self._task_id)
+            return
+        except MCPError as exc:
+            error = to_json(exc.error)
+
+        def take(task: StoredTask, now: float) -> StoredTask | None:
+            if key not in task.input_requests:
+                return None
+            if error is not None:
+                return task.refused(now, key, error)
+            return task.answered(now, {key: answer})
+
+        # Nobody is to be asked again for what has been answered.
+        async with finish_begun(STORE_SECONDS):
+            await self._run.change_at_last(self._task_id, take)
