@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from trio_mcp.extensions.skills._held import SkillApproval as SkillApproval
     from trio_mcp.extensions.skills._server import SkillsExtension as SkillsExtension
     from trio_mcp.extensions.skills._wire import SkillResource as SkillResource
+    from trio_mcp.extensions.tasks._asked import AcceptedTasks as AcceptedTasks
     from trio_mcp.extensions.tasks._client import TasksClientExtension as TasksClientExtension
     from trio_mcp.extensions.tasks._handle import Task as Task
     from trio_mcp.extensions.tasks._handle import TaskCancelled as TaskCancelled
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APP_MIME_TYPE",
+    "AcceptedTasks",
     "AppDocument",
     "Apps",
     "AppsClientExtension",
@@ -109,6 +111,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "APP_MIME_TYPE": ".apps._wire",
+            "AcceptedTasks": ".tasks._asked",
             "AppDocument": ".apps._host",
             "Apps": ".apps._server",
             "AppsClientExtension": ".apps._host",

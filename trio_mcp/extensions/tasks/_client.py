@@ -6,11 +6,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp._rpc._nursery import finish_within
-from trio_mcp.client import ClientExtension, ResultClaim
+from trio_mcp.client import ResultClaim
 from trio_mcp.errors import MCPError
 
+from ._asked import AcceptedTasks
 from ._handle import Task
-from ._wire import TASKS, CreateTaskResult
+from ._receiver import TaskReceiver
+from ._wire import CreateTaskResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +24,7 @@ CANCEL_SECONDS: Final = 1.0
 """Seconds that a server has to take note that nobody waits for a task any longer."""
 
 
-class TasksClientExtension(ClientExtension):
+class TasksClientExtension(TaskReceiver):
     """Understands servers that answer the call of a tool with a task (SEP-2663).
 
     ::
@@ -37,9 +39,19 @@ class TasksClientExtension(ClientExtension):
 
     With ``allow_claimed=True`` the call returns the `CreateTaskResult` as it came; `Task` is the
     handle for it.
+
+    A server of 2025-11-25 may also ask the client something in a task: the callbacks for sampling
+    and elicitation then answer while the session goes on, and the server comes for the answer.
+    Such a task ends with its session, and when the server has gone.
+
+    Args:
+      accepts: What servers may have in that way; None for nothing, so that they are answered as
+        by clients without the extension.
+
     """
 
-    identifier = TASKS
+    def __init__(self, *, accepts: AcceptedTasks | None = AcceptedTasks()) -> None:  # noqa: B008
+        super().__init__(accepts)
 
     def claims(self) -> Sequence[ResultClaim[Any]]:
         """See `ClientExtension.claims`."""

@@ -1,0 +1,294 @@
+"""What a server of 2025-11-25 asks of a client in tasks, while one session lasts."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import trio
+
+from trio_mcp._checks import check_callable, check_number, check_whole
+from trio_mcp._codec import excerpt
+from trio_mcp._codec._public import to_json
+from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp.errors import LocalError, MCPError
+from trio_mcp.types import (
+    INTERNAL_ERROR,
+    CreateTaskResult,
+    ErrorData,
+    ListTasksResult,
+    WireModel,
+)
+
+from ._older_wire import (
+    PAGE,
+    no_cursor,
+    over_already,
+    related_to,
+    result_of,
+    seconds_wanted,
+    unknown,
+)
+from ._store import TooManyTasks, read_position
+from ._stored import StoredTask
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+
+    from trio_mcp.client import ClientSession
+    from trio_mcp.types import JsonObject, Task, TaskMetadata
+
+    AnswerFnT = Callable[[], Awaitable[WireModel | JsonObject | ErrorData]]
+
+logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
+
+_VERSION: Final = "2025-11-25"
+# In whose words answers are kept; no other revision has such tasks.
+
+_INTERNAL: Final = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
+# What a question is answered whose callback has a defect (`trio_mcp._rpc._answer`).
+
+_ID_BYTES: Final = 24
+
+_CANCELLED: Final = "The task was cancelled by request"
+_EXPIRED: Final = "The time of the task was over before there was an answer"
+
+
+@attrs.frozen(kw_only=True)
+class AcceptedTasks:
+    """What servers of 2025-11-25 may have of a client in tasks; each server as much.
+
+    Args:
+      max_tasks: How many tasks are kept at the same time, over or not. More are refused.
+      max_running: How many of them are answered at the same time. More are refused.
+      ttl: Seconds for which a task is kept at most, from its creation. A callback that has not
+        answered by then is cancelled.
+      poll_interval: Seconds after which the server is told to ask again.
+      clock: The time, in seconds since 1970.
+
+    Raises:
+      TypeError, ValueError: if one is of another kind, or out of its bounds.
+
+    """
+
+    max_tasks: int = 1_000
+    max_running: int = 100
+    ttl: float = 600.0
+    poll_interval: float = 1.0
+    clock: Callable[[], float] = time.time
+
+    def __attrs_post_init__(self) -> None:
+        check_whole("max_tasks", self.max_tasks, least=1)
+        check_whole("max_running", self.max_running, least=1)
+        for name, seconds in (("ttl", self.ttl), ("poll_interval", self.poll_interval)):
+            check_number(name, seconds, above=0)
+            if seconds == float("inf"):
+                raise ValueError(f"{name}: expected a finite number of seconds, got {seconds!r}")
+        check_callable("clock", self.clock)
+
+
+@attrs.define(eq=False)
+class _Asked:
+    """One of the tasks: how it is, and what it runs in."""
+
+    task: StoredTask
+    place: int
+    scope: trio.CancelScope
+    over: trio.Event = attrs.field(factory=trio.Event, init=False)
+
+
+class AskedTasks:
+    """The tasks that the server of one session has made.
+
+    Args:
+      nursery: Runs them, until the session ends.
+      bounds: How many there may be.
+
+    """
+
+    def __init__(self, nursery: trio.Nursery, bounds: AcceptedTasks) -> None:
+        self._nursery = nursery
+        self._bounds = bounds
+        self._tasks: dict[str, _Asked] = {}
+        self._running = 0
+        self._made = 0
+
+    # What becomes of them
+
+    def begin(self, method: str, wanted: TaskMetadata, answer: AnswerFnT) -> CreateTaskResult:
+        """Have a question answered in a task of its own.
+
+        Args:
+          method: Of the question.
+          wanted: What the server wants of the task.
+          answer: Has the callback answer it.
+
+        Raises:
+          MCPError: -32602 if that cannot be had.
+          TooManyTasks: if there are as many as there may be.
+
+        """
+        seconds = seconds_wanted(wanted)
+        ttl = self._bounds.ttl if seconds is None else min(seconds, self._bounds.ttl)
+        if len(self._tasks) >= self._bounds.max_tasks or self._running >= self._bounds.max_running:
+            logger.info("A task for %s was refused: there are %d", method, len(self._tasks))
+            raise TooManyTasks("This client has too many tasks; try again later")
+        task = self._new_task(ttl)
+        self._made += 1
+        scope = trio.CancelScope(deadline=trio.current_time() + ttl)
+        asked = self._tasks[task.task_id] = _Asked(task, self._made, scope)
+        self._running += 1
+        self._nursery.start_soon(self._live, asked, answer, name=f"task for {method}")
+        logger.info("The task %.6s… for %s has begun", task.task_id, method)
+        return CreateTaskResult(task=task.to_task(), meta=related_to(task.task_id))
+
+    def _new_task(self, ttl: float) -> StoredTask:
+        now = self._bounds.clock()
+        return StoredTask(
+            task_id=secrets.token_urlsafe(_ID_BYTES),
+            owner=None,
+            created_at=now,
+            updated_at=now,
+            ttl=ttl,
+            poll_interval=self._bounds.poll_interval,
+        )
+
+    async def _live(self, asked: _Asked, answer: AnswerFnT) -> None:
+        expires_at = asked.scope.deadline
+        try:
+            with asked.scope:
+                self._end(asked, **await _outcome_of(answer, asked.task.task_id))
+        finally:
+            self._running -= 1
+        # It does nothing where there was an end before that of its time.
+        self._end(asked, status="cancelled", status_message=_EXPIRED)
+        await trio.sleep_until(expires_at)
+        self._forget(asked)
+
+    def _end(self, asked: _Asked, **changes: Any) -> None:
+        if asked.task.is_over:
+            return
+        asked.task = asked.task.ended(self._bounds.clock(), **changes)
+        asked.over.set()
+        logger.info("The task %.6s… is over: %s", asked.task.task_id, asked.task.status)
+
+    def _forget(self, asked: _Asked) -> None:
+        self._tasks.pop(asked.task.task_id, None)
+
+    def forget_all(self) -> None:
+        """Stop and forget them all: nobody is there any longer who could ask for them."""
+        for asked in [*self._tasks.values()]:
+            self._forget(asked)
+            self._end(asked, status="cancelled", status_message=_CANCELLED)
+            asked.scope.cancel(reason="the server that asked is gone")
+
+    # What the server may ask about them
+
+    def get(self, task_id: str) -> Task:
+        """Say how one is (``tasks/get``).
+
+        Raises:
+          MCPError: -32602 if there is none of this id, or no longer.
+
+        """
+        return self._find(task_id).task.to_task()
+
+    async def result(self, task_id: str) -> JsonObject:
+        """Wait until one is over, and give what its question would have been answered.
+
+        Raises:
+          MCPError: what it would have been answered with; -32603 if the task was cancelled;
+            -32602 if there is none of this id, or no longer.
+
+        """
+        asked = self._find(task_id)
+        await asked.over.wait()
+        logger.info("The result of the task %.6s… is fetched", task_id)
+        return result_of(asked.task)
+
+    def cancel(self, task_id: str) -> Task:
+        """Stop one (``tasks/cancel``).
+
+        Raises:
+          MCPError: -32602 if there is none of this id, or it is over.
+
+        """
+        asked = self._find(task_id)
+        if asked.task.is_over:
+            raise over_already(asked.task)
+        self._end(asked, status="cancelled", status_message=_CANCELLED)
+        asked.scope.cancel(reason="the server cancelled the task")
+        return asked.task.to_task()
+
+    def list(self, cursor: str | None) -> ListTasksResult:
+        """Give a page of them, in the order in which they were made (``tasks/list``).
+
+        Raises:
+          MCPError: -32602 if the cursor is none that a page has.
+
+        """
+        try:
+            after = read_position(cursor)
+        except ValueError:
+            raise no_cursor(cursor) from None
+        found = [each for each in self._tasks.values() if each.place > after]
+        page = found[:PAGE]
+        return ListTasksResult(
+            tasks=[each.task.to_task() for each in page],
+            next_cursor=str(page[-1].place) if len(found) > PAGE else None,
+        )
+
+    def _find(self, task_id: str) -> _Asked:
+        asked = self._tasks.get(task_id)
+        if asked is None:
+            logger.info("A task was asked for that is not there")
+            raise unknown(task_id)
+        return asked
+
+
+async def _outcome_of(answer: AnswerFnT, task_id: str) -> dict[str, Any]:
+    """Have a question answered, and say how its task has ended thereby."""
+    try:
+        given = await answer()
+        if isinstance(given, ErrorData):
+            return _failed(given)
+        written = to_json(given, _VERSION) if isinstance(given, WireModel) else given
+    except Exception as exc:
+        if isinstance(exc, MCPError) and not isinstance(exc, LocalError):
+            return _failed(exc.error)
+        logger.exception("The task %.6s… failed", task_id)
+        return _failed(_INTERNAL)
+    return {"status": "completed", "result": written}
+
+
+def _failed(error: ErrorData) -> dict[str, Any]:
+    try:
+        written = to_json(error)
+    except (TypeError, ValueError):
+        # Its data are none of JSON; whoever answers errors leaves them out, too.
+        written = {"code": error.code, "message": error.message}
+    return {"status": "failed", "error": written, "status_message": excerpt(error.message)}
+
+
+@asynccontextmanager
+async def open_asked(
+    session: ClientSession, bounds: AcceptedTasks
+) -> AsyncGenerator[AskedTasks, None]:
+    """Keep the tasks of a server, until its session ends or it is gone."""
+    async with open_background_nursery() as nursery:
+        asked = AskedTasks(nursery, bounds)
+        nursery.start_soon(_forget_when_lost, session, asked, name="end of a server with tasks")
+        forget_listener = session.on_reconnect(asked.forget_all)
+        try:
+            yield asked
+        finally:
+            forget_listener()
+
+
+async def _forget_when_lost(session: ClientSession, asked: AskedTasks) -> None:
+    await session.wait_lost()
+    asked.forget_all()
