@@ -426,3 +426,53 @@ def test_claims_and_bindings_do_not_overlap():
         session(result_claims={"a.b/c": [claim]})
     with pytest.raises(ValueError, match="bound twice"):
         session(notification_bindings=[binding, binding])
+
+
+@pytest.mark.parametrize(
+    ("versions", "is_declared"),
+    [
+        (None, True),
+        ({"2025-11-25"}, True),
+        (frozenset({"2025-06-18", "2026-07-28"}), False),
+        (frozenset({"2026-07-28"}), False),
+    ],
+)
+async def test_an_extension_is_declared_at_the_revisions_that_it_names(
+    autojump_clock, connect, script, initialized, versions, is_declared
+):
+    class Own(ClientExtension):
+        identifier = "com.example/own"
+        protocol_versions = versions
+
+    server = script(initialize=initialized())
+    async with connect(server, mode="2025-11-25", extensions=[Own(), advertise("com.example/b")]):
+        declared = server.received[0].params["capabilities"]["extensions"]
+    assert ("com.example/own" in declared) is is_declared
+    assert "com.example/b" in declared
+
+
+async def test_a_claim_is_not_in_force_where_its_extension_is_not(
+    autojump_clock, connect, script, declaring
+):
+    class Older(Receipts):
+        protocol_versions = frozenset({"2025-11-25"})
+
+    server = script(server__discover=declaring, tools__call=RECEIPT)
+    async with connect(server, extensions=[Older()]) as client:
+        with pytest.raises(InvalidResponse, match="resultType 'receipt'"):
+            await client.call_tool("print")
+    assert "extensions" not in server.received[-1].params["_meta"][CAPABILITIES]
+
+
+@pytest.mark.parametrize(
+    ("versions", "error"),
+    [("2026-07-28", TypeError), (["2026-07-28"], TypeError), (frozenset(), ValueError),
+     ({"2026-07-29"}, ValueError)],
+)  # fmt: skip
+def test_an_extension_names_revisions_that_there_are(versions, error):
+    class Own(ClientExtension):
+        identifier = "com.example/own"
+        protocol_versions = versions
+
+    with pytest.raises(error, match=r"com\.example/own: protocol_versions"):
+        Client(Server("x"), extensions=[Own()])

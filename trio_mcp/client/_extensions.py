@@ -208,10 +208,13 @@ class ClientExtension:
 
     Attributes:
       identifier: A prefix in the manner of a reversed domain, a slash, and a name.
+      protocol_versions: The revisions at which it is declared, and its claims are in force; all
+        when None.
 
     """
 
     identifier: str
+    protocol_versions: frozenset[str] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

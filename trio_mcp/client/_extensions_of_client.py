@@ -53,6 +53,7 @@ class Extensions:
         factory=dict[str, "Sequence[ResultClaim[Any]]"]
     )
     bindings: Sequence[NotificationBinding[Any]] = ()
+    versions: Mapping[str, frozenset[str]] = attrs.field(factory=dict[str, "frozenset[str]"])
     interceptors: Sequence[tuple[str, Intercept]] = ()
     question_interceptors: Sequence[tuple[str, InterceptRequest]] = ()
     requests: Mapping[str, RequestBinding[Any]] = attrs.field(
@@ -123,6 +124,7 @@ class Extensions:
             bindings += heard
         return attrs.evolve(
             cls.checked(settings, claims, bindings),
+            versions=_versions_of(extensions),
             interceptors=_hooks("intercept_tool_call", extensions),
             question_interceptors=_hooks("intercept_request", extensions),
             requests=_requests_of(extensions),
@@ -191,16 +193,25 @@ class Extensions:
         declared = {
             identifier: settings
             for identifier, settings in self.settings.items()
-            if identifier not in self.claims
-            or any(claim.is_in_force(revision) for claim in self.claims[identifier])
+            if self._is_for(identifier, revision)
+            and (
+                identifier not in self.claims
+                or any(claim.is_in_force(revision) for claim in self.claims[identifier])
+            )
         }
         return declared or None
+
+    def _is_for(self, identifier: str, revision: Revision) -> bool:
+        versions = self.versions.get(identifier)
+        return versions is None or revision.version in versions
 
     def claim_for(
         self, result_type: object, revision: Revision
     ) -> tuple[str, ResultClaim[Any]] | None:
         """Find the claim on a ``resultType``, and the identifier of its extension."""
         for identifier, claims in self.claims.items():
+            if not self._is_for(identifier, revision):
+                continue
             for claim in claims:
                 if claim.result_type == result_type and claim.is_in_force(revision):
                     return identifier, claim
@@ -245,6 +256,23 @@ def _hooks(
     ]
     for name, function in found:
         check_callable(name, function)
+    return found
+
+
+def _versions_of(extensions: Sequence[ClientExtension]) -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for each in extensions:
+        versions = each.protocol_versions
+        if versions is None:
+            continue
+        check_kind(f"{each.identifier}: protocol_versions", versions, (frozenset, set))
+        if not (versions and versions.issubset(types.KNOWN_PROTOCOL_VERSIONS)):
+            raise ValueError(
+                f"{each.identifier}: protocol_versions names one or more of "
+                f"{', '.join(types.KNOWN_PROTOCOL_VERSIONS)} (None for all), got "
+                f"{sorted(versions)}"
+            )
+        found[each.identifier] = frozenset(versions)
     return found
 
 

@@ -139,14 +139,14 @@ def test_what_is_no_origin_is_left_out(source: str) -> None:
     assert content_security_policy(everywhere) == DEFAULT
 
 
-def serving(*contents: Any) -> MCPServer[Any]:
+def serving(contents: list[Any] | None = None) -> MCPServer[Any]:
     apps = Apps()
     apps.add_html_resource(CLOCK, "<p>", csp=ResourceCsp(frame_domains=["https://a.example"]))
 
     async def change(ctx: Any, call_next: Any) -> Any:
         answer = await call_next(ctx)
-        if ctx.method == "resources/read" and contents:
-            return answer.evolve(contents=list(contents))
+        if ctx.method == "resources/read" and contents is not None:
+            return answer.evolve(contents=contents)
         return answer
 
     return MCPServer("clock", extensions=[apps], middleware=[change])
@@ -161,7 +161,7 @@ async def test_a_user_interface_is_read_with_its_policy() -> None:
 
 async def test_a_user_interface_may_come_as_bytes() -> None:
     blob = BlobResourceContents(uri=CLOCK, blob="PHA+w6k=", mime_type=APP_MIME_TYPE)
-    async with Client(serving(blob)) as client:
+    async with Client(serving([blob])) as client:
         assert (await read_app(client, CLOCK)).html == "<p>é"
 
 
@@ -177,7 +177,12 @@ def text(**options: Any) -> TextResourceContents:
     [
         [text(mime_type="text/html")],
         [text(mime_type=None)],
+        [],
         [text(), text()],
+        [text(), text(uri="ui://clock/other.html")],
+        [text(uri="ui://clock/other.html")],
+        [text(uri="ui://clock/face.html/")],
+        [BlobResourceContents(uri="ui://other", blob="PHA+", mime_type=APP_MIME_TYPE)],
         [text(meta={"ui": {"csp": {"connectDomains": "https://a.example"}}})],
         [text(meta={"ui": {"csp": 5}})],
         [text(meta={"ui": 5})],
@@ -186,9 +191,16 @@ def text(**options: Any) -> TextResourceContents:
     ],
 )
 async def test_what_is_no_user_interface_is_refused(contents: list[Any]) -> None:
-    async with Client(serving(*contents)) as client:
+    async with Client(serving(contents)) as client:
         with pytest.raises(InvalidResponse, match=CLOCK):
             await read_app(client, CLOCK)
+
+
+async def test_a_user_interface_is_read_by_a_session_too() -> None:
+    async with Client(serving()) as client:
+        assert (await read_app(client.session, CLOCK)).html == "<p>"
+        with pytest.raises(TypeError, match="client"):
+            await read_app("client", CLOCK)
 
 
 async def test_only_user_interfaces_are_read() -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trio_mcp.client import Client
-from trio_mcp.errors import InvalidResponse
+from trio_mcp.client import Client, ClientSession, ClientSessionGroup, ClientSessionParameters
+from trio_mcp.errors import InvalidResponse, MCPError
 from trio_mcp.extensions import (
     InvalidSkillEntry,
     SkillDigestMismatch,
@@ -24,6 +24,7 @@ from trio_mcp.extensions import (
 )
 from trio_mcp.extensions.skills._wire import MAX_SKILL_BYTES
 from trio_mcp.mcpserver import Extension, MCPServer, MethodBinding
+from trio_mcp.transports import open_memory_channel_pair
 from trio_mcp.types import BlobResourceContents, ReadResourceResult, TextResourceContents
 
 from ._skills import FORMS, Tampering, connect, head, serve, write, write_forms
@@ -535,15 +536,74 @@ async def test_a_pinned_client_asks_after_it_has_seen_what_is_declared(tmp_path)
         assert len((await skills.list_skills())[0]) == 1
 
 
-async def test_the_client_declares_that_it_knows_skills():
+@pytest.mark.parametrize(
+    ("mode", "options", "is_declared"),
+    [
+        ("auto", {}, True),
+        ("2026-07-28", {}, True),
+        ("legacy", {}, False),
+        ("2025-11-25", {}, False),
+        ("legacy", {"older_revisions": True}, True),
+        ("auto", {"older_revisions": True}, True),
+    ],
+)
+async def test_the_client_declares_that_it_knows_skills_where_they_are_meant(
+    mode, options, is_declared
+):
     declared: list[Any] = []
 
     async def look(ctx: Any, call_next: Any) -> Any:
         declared.append(ctx.session.client_capabilities.extensions)
         return await call_next(ctx)
 
-    async with Client(
-        MCPServer("x", middleware=[look]), extensions=[SkillsClientExtension()]
-    ) as client:
+    mcp = MCPServer("x", middleware=[look])
+    async with Client(mcp, mode=mode, extensions=[SkillsClientExtension(**options)]) as client:
         await client.list_tools()
-    assert declared[-1] == {"io.modelcontextprotocol/skills": {}}
+    assert declared[-1] == ({"io.modelcontextprotocol/skills": {}} if is_declared else None)
+
+
+def test_whether_older_servers_are_told_is_a_flag():
+    with pytest.raises(TypeError, match="older_revisions"):
+        SkillsClientExtension(older_revisions="yes")
+
+
+async def test_a_session_will_do(tmp_path):
+    async with connect(serve(SkillsExtension(write_forms(tmp_path)))) as client:
+        await use(SkillsClient(client.session, server="office"))
+
+
+async def test_a_member_of_a_group_will_do(tmp_path):
+    mcp = serve(SkillsExtension(write_forms(tmp_path)))
+    parameters = ClientSessionParameters(extensions=[SkillsClientExtension()])
+    async with ClientSessionGroup() as group:
+        session = await group.connect_to_server(mcp, parameters)
+        plain = await group.connect_to_server(MCPServer("plain"))
+        await use(SkillsClient(session, server="office"))
+        assert not SkillsClient(plain, server="plain").is_supported
+        await group.disconnect_from_server(session)
+        with pytest.raises(MCPError):
+            await SkillsClient(session, server="office").list_skills()
+
+
+async def use(skills: SkillsClient) -> None:
+    assert skills.is_supported
+    [skill] = [each async for each in skills.iter_skills()]
+    assert await skills.get_skill(FORMS) == skill
+    assert (await skills.read_file(skill)).text.endswith("Body\n")
+    children = [each.name async for each in skills.iter_directory(skill.root)]
+    assert children == ["forms", "logo.bin", "references"]
+
+
+async def test_a_session_that_has_not_agreed_on_anything_supports_nothing():
+    near, far = open_memory_channel_pair()
+    async with near, far, ClientSession(near) as session:
+        skills = SkillsClient(session, server="office")
+        assert not skills.is_supported
+        with pytest.raises(SkillsNotSupported):
+            await skills.list_skills()
+
+
+@pytest.mark.parametrize("client", [None, "client", MCPServer("x")])
+def test_something_else_is_no_client(client):
+    with pytest.raises(TypeError, match="client"):
+        SkillsClient(client, server="office")

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from trio_mcp._checks import check_kind
 from trio_mcp._codec import DecodeError, decode, excerpt
 from trio_mcp._codec._base64 import decode_base64
-from trio_mcp.client import Client, ClientExtension
+from trio_mcp.client import Client, ClientExtension, ClientSession
 from trio_mcp.errors import InvalidResponse
+from trio_mcp.extensions._reading import read_one
 from trio_mcp.types import TextResourceContents
 from trio_mcp.types._base import is_array, is_object
 from trio_mcp.types._revisions import LATEST_MODERN
@@ -111,27 +113,30 @@ class AppDocument:
         return content_security_policy(self.ui.csp)
 
 
-async def read_app(client: Client, uri: str) -> AppDocument:
+async def read_app(client: Client | ClientSession, uri: str) -> AppDocument:
     """Read a user interface from the server that names it.
 
     Args:
-      client: Connected to the server whose tool named it.
+      client: Connected to the server whose tool named it: a `Client`, or a `ClientSession`, such
+        as one of a `ClientSessionGroup`.
       uri: As `ToolUI.resource_uri`.
 
     Raises:
+      TypeError: if the client is something else.
       ValueError: if the URI does not begin with ``ui://``.
-      InvalidResponse: if what is there is no HTML of a user interface.
+      InvalidResponse: if what is there is no HTML of a user interface, or what came is something
+        else than was asked for.
       MCPError: as `Client.read_resource`.
 
     """
+    check_kind("client", client, (Client, ClientSession))
     check_ui_uri("uri", uri)
-    contents = (await client.read_resource(uri)).contents
-    if len(contents) != 1 or not is_app_type(contents[0].mime_type):
+    content = await read_one(client, uri)
+    if not is_app_type(content.mime_type):
         raise InvalidResponse(
-            f"{excerpt(uri)}: one document of {APP_MIME_TYPE} was expected, got "
-            f"{[excerpt(str(each.mime_type)) for each in contents[:3]]}"
+            f"{excerpt(uri)}: a document of {APP_MIME_TYPE} was expected, got "
+            f"{excerpt(str(content.mime_type))}"
         )
-    [content] = contents
     try:
         if isinstance(content, TextResourceContents):
             html = content.text

@@ -12,9 +12,15 @@ import attrs
 from trio_mcp._checks import check_flag, check_kind, check_text
 from trio_mcp._codec import excerpt
 from trio_mcp._codec._base64 import decode_base64
-from trio_mcp.client import Client, ClientExtension, Pages
+from trio_mcp.client import Client, ClientExtension, ClientSession, Pages
 from trio_mcp.errors import InvalidResponse
-from trio_mcp.types import PaginatedRequestParams, Request, TextResourceContents
+from trio_mcp.extensions._reading import read_one
+from trio_mcp.types import (
+    MODERN_PROTOCOL_VERSIONS,
+    PaginatedRequestParams,
+    Request,
+    TextResourceContents,
+)
 from trio_mcp.types._base import is_array, is_object
 
 from ._errors import (
@@ -47,9 +53,23 @@ logger: Final = logging.getLogger("trio_mcp.extensions")
 
 
 class SkillsClientExtension(ClientExtension):
-    """Declares that the client knows skills; `SkillsClient` works with them."""
+    """Declares that the client knows skills; `SkillsClient` works with them.
+
+    Args:
+      older_revisions: Whether it is declared to servers of revisions before 2026-07-28, too, for
+        which the extension was not written.
+
+    Raises:
+      TypeError: if that is something else.
+
+    """
 
     identifier = SKILLS
+
+    def __init__(self, *, older_revisions: bool = False) -> None:
+        check_flag("older_revisions", older_revisions)
+        if not older_revisions:
+            self.protocol_versions = frozenset(MODERN_PROTOCOL_VERSIONS)
 
 
 @attrs.frozen
@@ -94,7 +114,8 @@ class SkillsClient:
     handed over only if it has the size and the digest of the entry that was held.
 
     Args:
-      client: Connected to the server.
+      client: Connected to the server: a `Client`, or a `ClientSession`, such as one of a
+        `ClientSessionGroup`.
       server: What the application calls the server. With the URI it identifies a skill: never is
         a skill of one server taken for that of another.
 
@@ -105,8 +126,8 @@ class SkillsClient:
 
     """
 
-    def __init__(self, client: Client, *, server: str) -> None:
-        check_kind("client", client, Client)
+    def __init__(self, client: Client | ClientSession, *, server: str) -> None:
+        check_kind("client", client, (Client, ClientSession))
         check_text("server", server)
         if not server:
             raise ValueError("server: expected a label that is not empty")
@@ -125,8 +146,14 @@ class SkillsClient:
         settings = self._settings()
         return settings is not None and settings.get("directoryRead") is True
 
+    @property
+    def _session(self) -> ClientSession:
+        # Asked for anew: a client may be entered again.
+        return self._client.session if isinstance(self._client, Client) else self._client
+
     def _settings(self) -> JsonObject | None:
-        declared: JsonValue = (self._client.server_capabilities.extensions or {}).get(SKILLS)
+        said = self._session.server_capabilities
+        declared: JsonValue = ((said and said.extensions) or {}).get(SKILLS)
         # What is no object is not declared.
         return declared if is_object(declared) else None
 
@@ -157,7 +184,7 @@ class SkillsClient:
         """
         self._require()
         params = PaginatedRequestParams(cursor=cursor)
-        page = await self._client.session.send_request(
+        page = await self._session.send_request(
             Request(method="skills/list", params=params), ListSkillsResult
         )
         held: list[HeldSkill] = []
@@ -190,7 +217,7 @@ class SkillsClient:
         """
         self._require()
         params = GetSkillRequestParams(uri=uri)
-        reply = await self._client.session.send_request(
+        reply = await self._session.send_request(
             Request(method="skills/get", params=params), GetSkillResult
         )
         skill = hold(self.server, reply.skill)
@@ -234,8 +261,7 @@ class SkillsClient:
         wanted = skill.uri if uri is None else uri
         _check_listed(skill, wanted, allow_dynamic)
         # What is kept may be older than the entry.
-        result = await self._client.read_resource(wanted, cache_mode="bypass")
-        file = _only_file(skill, wanted, result.contents)
+        file = _file_of(skill, await read_one(self._client, wanted, cache_mode="bypass"))
         _verify(file)
         return file
 
@@ -265,7 +291,7 @@ class SkillsClient:
                 f"The server {self.server!r} did not declare that directories may be read"
             )
         params = ReadDirectoryRequestParams(uri=uri, cursor=cursor)
-        page = await self._client.session.send_request(
+        page = await self._session.send_request(
             Request(method="resources/directory/read", params=params), ReadDirectoryResult
         )
         return page.resources, page.next_cursor
@@ -296,15 +322,10 @@ def _check_listed(skill: HeldSkill, uri: str, allow_dynamic: bool) -> None:
         raise UnlistedSkillFile(f"{excerpt(uri)} is another spelling of {skill.uri}")
 
 
-def _only_file(
-    skill: HeldSkill, uri: str, contents: list[TextResourceContents | BlobResourceContents]
+def _file_of(
+    skill: HeldSkill, content: TextResourceContents | BlobResourceContents
 ) -> VerifiedFile:
-    if len(contents) != 1 or contents[0].uri != uri:
-        raise InvalidResponse(
-            f"resources/read: the contents of {excerpt(uri)} were expected, got those of "
-            f"{[excerpt(each.uri) for each in contents[:3]]}"
-        )
-    [content] = contents
+    uri = content.uri
     if isinstance(content, TextResourceContents):
         data = content.text.encode("utf-8", "surrogatepass")
     else:
