@@ -18,6 +18,8 @@ from pathlib import Path
 import attrs
 import pytest
 
+from trio_mcp._codec._schema import DIALECTS
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -92,6 +94,19 @@ def test_python_blocks_of_a_page_are_python(page):
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), target
+
+
+@pytest.mark.req("R-034")
+def test_dialects_of_json_schema_that_are_understood_are_named():
+    page = (ROOT / "docs" / "promises.md").read_text("utf-8")
+    for dialect in DIALECTS.values():
+        assert re.search(rf"(?<!\S){re.escape(dialect.name)}\b", page), dialect.name
+
+
+@pytest.mark.req("R-078")
+@pytest.mark.parametrize("page", ["own-transport.md", "websocket.md"])
+def test_transports_beyond_the_specification_have_a_page_with_examples_that_run(page):
+    assert [each for each in EXAMPLES if each.page == ROOT / "docs" / "howto" / page]
 
 
 def names_to_import() -> list[tuple[str, str]]:

@@ -47,7 +47,7 @@ async def test_a_modern_server_is_discovered_and_every_request_names_the_version
         assert meta[INFO] == {"name": "me", "version": "2"}
 
 
-@pytest.mark.req("R-049", "R-052", "R-077")
+@pytest.mark.req("R-049", "R-052", "R-077", "R-663")
 async def test_there_is_no_request_of_a_modern_client_without_its_envelope(
     autojump_clock, connect, script, discovery
 ):
@@ -253,7 +253,7 @@ async def test_no_common_version_is_one_error_that_names_them(autojump_clock, co
             pass
 
 
-@pytest.mark.req("R-527", "R-529", "R-530", "R-532", "R-533")
+@pytest.mark.req("R-526", "R-527", "R-529", "R-530", "R-532")
 async def test_the_handshake_says_what_it_has_to_and_nothing_before(
     autojump_clock, connect, script, initialized
 ):

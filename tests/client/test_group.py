@@ -100,7 +100,7 @@ async def test_two_servers_are_one_set_of_names():
     assert (group.sessions, group.tools, group.resources, group.prompts) == ([], {}, {}, {})
 
 
-@pytest.mark.req("R-247")
+@pytest.mark.req("R-247", "R-248")
 @pytest.mark.case("C017")
 async def test_the_same_name_twice_gives_two_usable_names():
     async with ClientSessionGroup() as group:

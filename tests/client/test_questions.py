@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import socket
+import subprocess
+import webbrowser
 
 import pytest
 import trio
@@ -37,6 +40,7 @@ from trio_mcp.types import (
     SamplingToolsCapability,
     TextContent,
     Tool,
+    ToolChoice,
     ToolResultContent,
     ToolUseContent,
 )
@@ -166,7 +170,7 @@ async def test_tools_are_offered_by_those_who_declare_it(mode):
 # Who asks
 
 
-@pytest.mark.req("R-336", "R-361")
+@pytest.mark.req("R-336", "R-361", "R-370")
 @BOTH_ERAS
 async def test_a_callback_knows_which_server_asks_and_for_what(mode):
     told = []
@@ -182,6 +186,31 @@ async def test_a_callback_knows_which_server_asks_and_for_what(mode):
         await client.call_tool("x")
     # The whole URL, as it came: what is shown and opened is for the application.
     assert told == [("asker", "7"), ("url", "Pay.", url)]
+
+
+@BOTH_ERAS
+@pytest.mark.parametrize("action", ["accept", "decline", "cancel"])
+@pytest.mark.req("R-339", "R-368", "R-369")
+async def test_a_url_is_neither_fetched_nor_opened_whatever_a_user_says(mode, action, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", lambda *given: opened.append(given))
+    monkeypatch.setattr(subprocess, "Popen", lambda *given, **more: opened.append(given))
+    told = []
+
+    async def elicit(context, params):
+        told.append(params.url)
+        return ElicitResult(action=action)
+
+    with socket.create_server(("127.0.0.1", 0)) as page:
+        page.setblocking(False)
+        url = f"http://127.0.0.1:{page.getsockname()[1]}/pay?order=1"
+        request = ElicitRequest(params=ElicitRequestURLParams(message="Pay.", url=url))
+        server = asking_server(request)
+        async with Client(server, mode=mode, elicitation_callback=elicit) as client:
+            await client.call_tool("x")
+        with pytest.raises(BlockingIOError):
+            page.accept()
+    assert (told, opened) == ([url], [])
 
 
 @BOTH_ERAS
@@ -524,6 +553,47 @@ async def test_a_callback_gets_this_conversation_alone_with_its_meta(mode):
 
 
 @BOTH_ERAS
+@pytest.mark.req("R-382")
+async def test_a_server_gets_the_words_of_the_callback_and_no_others(mode):
+    asked = []
+
+    async def edit(context, params):
+        asked.append(params.messages[0].content.text)
+        return CreateMessageResult(
+            role="assistant", content=TextContent(text="As reviewed."), model="by hand"
+        )
+
+    answers = []
+    server = asking_server(sample(TextContent(text="Tell me all.")), answers)
+    async with Client(server, mode=mode, sampling_callback=edit) as client:
+        assert (asked, answers) == ([], [])
+        await client.call_tool("x")
+    assert asked == ["Tell me all."]
+    assert [(each.content.text, each.model) for each in answers] == [("As reviewed.", "by hand")]
+
+
+@BOTH_ERAS
+@pytest.mark.parametrize("choice", ["auto", "required", "none"])
+@pytest.mark.req("R-393")
+async def test_a_callback_is_told_whether_to_use_a_tool(mode, choice):
+    seen = []
+
+    async def answer(context, params):
+        seen.append((params.tool_choice.mode, [tool.name for tool in params.tools]))
+        return CreateMessageResultWithTools(
+            role="assistant", content=[TextContent(text=".")], model="m"
+        )
+
+    tools = [Tool(name="look", input_schema={"type": "object"})]
+    request = sample(TextContent(text="Hi."), tools=tools, tool_choice=ToolChoice(mode=choice))
+    options = {"sampling_callback": answer, "sampling_capabilities": WITH_TOOLS}
+    async with Client(asking_server(request), mode=mode, **options) as client:
+        await client.call_tool("x")
+    assert seen == [(choice, ["look"])]
+
+
+@BOTH_ERAS
+@pytest.mark.req("R-392", "R-395")
 async def test_what_the_server_prefers_comes_in_its_order(mode):
     seen = []
 

@@ -340,7 +340,17 @@ def test_modern_results_say_what_they_are_and_how_long_they_last():
     }
 
 
-@pytest.mark.req("R-008")
+CACHEABLE = {
+    "server/discover",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+}
+
+
+@pytest.mark.req("R-008", "R-295")
 @pytest.mark.parametrize("method", [m for m in types.METHODS.values() if not m.is_notification])
 def test_every_modern_answer_has_a_result_type(method):
     if not method.exists_in(LATEST_MODERN):
@@ -354,7 +364,8 @@ def test_every_modern_answer_has_a_result_type(method):
     result = cls(**{name: made.get(name, []) for name in needed})
     written = encode(result, LATEST_MODERN)
     assert written["resultType"] == "complete"
-    assert ("ttlMs" in written and "cacheScope" in written) == method.cacheable
+    has_hints = method.name in CACHEABLE
+    assert ("ttlMs" in written, "cacheScope" in written) == (has_hints, has_hints)
 
 
 def test_results_of_other_packages_have_a_result_type_too():

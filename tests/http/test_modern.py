@@ -10,7 +10,7 @@ import trio
 import trio.testing
 
 from trio_mcp import Context, MCPServer, Server
-from trio_mcp.errors import MCPError
+from trio_mcp.errors import MCPError, NoBackChannelError
 from trio_mcp.transports.http._app import HttpApp
 from trio_mcp.transports.http._options import HttpOptions
 from trio_mcp.types import (
@@ -79,6 +79,31 @@ async def test_an_answer_with_progress_before_it_is_a_stream():
     assert messages[-1]["id"] == 1
     assert messages[-1]["result"]["content"][0]["text"] == "done"
     assert b"\nid:" not in answer.body
+
+
+@pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")
+@pytest.mark.req("R-323")
+async def test_log_messages_go_to_the_one_who_asked():
+    async def speak(word: str, ctx: Context) -> str:
+        for _ in range(3):
+            await ctx.info(word)
+            await trio.sleep(1)
+        return word
+
+    level = {"io.modelcontextprotocol/logLevel": "info"}
+    async with open_app(HttpApp(make_server(speak=speak))) as client:
+
+        def ask(word, meta):
+            call = {"name": "speak", "arguments": {"word": word}}
+            return client.ask("tools/call", call, meta=meta)
+
+        one, silent, other = ask("one", level), ask("silent", {}), ask("other", level)
+        for word, answer in (("one", one), ("other", other)):
+            *told, last = await answer.messages()
+            assert [each["params"]["data"] for each in told] == [word] * 3
+            assert last["result"]["structuredContent"] == {"result": word}
+        await silent.wait_complete()
+        assert silent.json()["result"]["structuredContent"] == {"result": "silent"}
 
 
 @pytest.mark.req("R-111")
@@ -501,10 +526,19 @@ async def test_a_handler_sees_the_request():
 async def test_a_modern_request_carries_no_question():
     async def ask(ctx, params):
         assert not ctx.session.can_send_request
+        await ctx.session.report_progress(1)
+        with pytest.raises(NoBackChannelError):
+            await ctx.session.elicit_form("Sure?", {"type": "object", "properties": {}})
+        await ctx.session.report_progress(2)
         return CallToolResult(content=[])
 
     async with open_app(HttpApp(await raw(x=ask))) as client:
-        assert (await client.call("x"))["result"]["resultType"] == "complete"
+        answer = client.ask("tools/call", {"name": "x"}, meta=WITH_TOKEN)
+        *notices, last = await answer.messages()
+    assert answer.headers["content-type"] == "text/event-stream"
+    assert [each["method"] for each in notices] == ["notifications/progress"] * 2
+    assert not any("id" in each for each in notices)
+    assert last["result"]["resultType"] == "complete"
 
 
 async def test_nothing_is_left_of_a_request():
@@ -585,7 +619,6 @@ async def test_a_subscription_ends_with_its_client():
         assert not app.session_manager._run.serving.connections
 
 
-@pytest.mark.req("R-121")
 async def test_discovery_says_what_every_request_may_rely_on():
     async with open_app(HttpApp(make_server())) as client:
         answer = await client.ask("server/discover").wait_complete()

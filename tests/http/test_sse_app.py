@@ -295,6 +295,14 @@ async def test_each_endpoint_has_its_method(method, path, allowed):
     assert answer.headers["allow"] == allowed
 
 
+@pytest.mark.parametrize(("method", "path"), [("GET", "/sse"), ("POST", "/messages")])
+@pytest.mark.req("R-168")
+async def test_nobody_serves_it_without_asking_for_it(method, path):
+    async with open_app(make_server().streamable_http_app()) as client:
+        answer = await client.start(method, path=path).wait_complete()
+    assert answer.status == 404
+
+
 async def test_a_batch_is_refused_on_the_stream_with_the_id_null():
     async with open_sse(make_server().sse_app()) as sse:
         await sse.initialize()

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from trio_mcp.client import CacheMode, Client
 from trio_mcp.errors import MCPError, RequestTimeout, ToolError
-from trio_mcp.mcpserver import MCPServer, Message, TextResource
+from trio_mcp.mcpserver import Context, MCPServer, Message, TextResource
 from trio_mcp.server import Server
 from trio_mcp.types import (
     BlobResourceContents,
@@ -20,6 +21,7 @@ from trio_mcp.types import (
     PromptReference,
     TextContent,
     TextResourceContents,
+    ToolAnnotations,
 )
 
 both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -41,7 +43,7 @@ async def test_what_discovery_answers_says_who_answers() -> None:
     assert found.meta[SERVER_INFO] == {"name": "lister", "version": "3", "title": "Lister"}
 
 
-@pytest.mark.req("R-231", "R-232")
+@pytest.mark.req("R-057", "R-058", "R-231", "R-232")
 async def test_who_the_server_says_it_is_changes_nothing() -> None:
     async def sent_to(name: str, version: str) -> list[Any]:
         received: list[Any] = []
@@ -60,6 +62,28 @@ async def test_who_the_server_says_it_is_changes_nothing() -> None:
         return received
 
     assert await sent_to("unknown", "0") == await sent_to("trusted", "99")
+
+
+@both_eras
+@pytest.mark.req("R-241")
+async def test_what_a_tool_says_of_itself_changes_nothing(mode: str) -> None:
+    async def sent_for(annotations: ToolAnnotations | None) -> list[Any]:
+        received: list[Any] = []
+
+        async def note(ctx: Any, call_next: Any) -> Any:
+            received.append((ctx.method, ctx.params))
+            return await call_next(ctx)
+
+        mcp = MCPServer(middleware=[note])
+        mcp.add_tool(lambda: 0, "zero", annotations=annotations)
+        async with Client(mcp, mode=mode) as client:
+            await client.list_tools()
+            received.append(await client.call_tool("zero"))
+        return received
+
+    harmless = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True)
+    harmful = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
+    assert await sent_for(None) == await sent_for(harmless) == await sent_for(harmful)
 
 
 # Lists
@@ -248,6 +272,62 @@ async def test_a_resource_in_a_prompt_says_where_it_is_from_and_what_it_is(mode:
 
 
 # Calls
+
+
+@both_eras
+@pytest.mark.req("R-250")
+async def test_a_server_whose_tools_return_resources_serves_resources(mode: str) -> None:
+    mcp = MCPServer()
+    note = TextResourceContents(uri="notes://1", mime_type="text/plain", text="One")
+    mcp.add_resource(TextResource(uri=note.uri, text=note.text))
+
+    @mcp.tool()
+    def find() -> EmbeddedResource:
+        return EmbeddedResource(resource=note)
+
+    async with Client(mcp, mode=mode) as client:
+        [found] = (await client.call_tool("find")).content
+        assert isinstance(found, EmbeddedResource)
+        assert client.server_capabilities.resources is not None
+        assert (await client.read_resource(found.resource.uri)).contents == [note]
+
+
+@both_eras
+@pytest.mark.filterwarnings("ignore::trio_mcp.errors.MCPDeprecationWarning")
+@pytest.mark.req("R-326")
+async def test_no_log_message_of_the_package_itself_is_sent(mode: str, caplog: Any) -> None:
+    caplog.set_level(logging.DEBUG)
+    mcp = MCPServer()
+
+    @mcp.tool()
+    async def break_down(ctx: Context) -> None:
+        await ctx.log("info", "mine")
+        raise ValueError("secret")
+
+    @mcp.resource("broken://disk")
+    def broken() -> str:
+        raise ValueError("secret")
+
+    @mcp.prompt()
+    def fail() -> str:
+        raise ValueError("secret")
+
+    heard: list[Any] = []
+
+    async def hear(params: Any) -> None:
+        heard.append(params.data)
+
+    async with Client(mcp, mode=mode, logging_callback=hear, log_level="debug") as client:
+        assert (await client.call_tool("break_down")).is_error
+        for failing in (client.read_resource("broken://disk"), client.get_prompt("fail")):
+            with pytest.raises(MCPError):
+                await failing
+        with pytest.raises(MCPError):
+            await client.call_tool("nothing")
+        await trio.testing.wait_all_tasks_blocked()
+    # It has a lot to say, to who runs it.
+    assert "secret" in caplog.text
+    assert heard == ["mine"]
 
 
 @both_eras

@@ -127,7 +127,7 @@ def test_an_offer_of_nothing_we_know_fails_with_the_versions(offer):
     assert caught.value.code == -32022
 
 
-@pytest.mark.req("R-532", "R-541")
+@pytest.mark.req("R-541")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_an_initialize_answer_we_know_is_adopted(mode):
     connecting = started(mode)

@@ -24,6 +24,7 @@ from trio_mcp.types import (
     ClientCapabilities,
     ElicitationCapability,
     FormElicitationCapability,
+    InputRequiredResult,
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
@@ -154,7 +155,7 @@ async def ask_modern(server, capabilities, info=None):
     return answer
 
 
-@pytest.mark.req("R-409")
+@pytest.mark.req("R-409", "R-540")
 @pytest.mark.parametrize("version", HANDSHAKE_PROTOCOL_VERSIONS)
 @pytest.mark.parametrize(
     "require",
@@ -178,7 +179,7 @@ async def test_older_clients_hear_alike_what_they_did_not_declare(
         assert caught.value.data == {"requiredCapabilities": {"roots": {}}}
 
 
-@pytest.mark.req("R-057", "R-058")
+@pytest.mark.req("R-057", "R-058", "R-374")
 async def test_who_a_client_says_it_is_changes_nothing(autojump_clock):
     async def handler(ctx, params):
         return CallToolResult(content=[TextContent(text="same")])
@@ -255,11 +256,12 @@ async def test_trace_context_is_carried_unchanged(autojump_clock):
 
     async def handler(ctx, params):
         seen.update(ctx.meta)
-        return CallToolResult(content=[])
+        return CallToolResult(content=[], meta=trace)
 
     async with Client(Server("x", on_call_tool=handler)) as client:
-        await client.call_tool("x", meta=trace)
+        answer = await client.call_tool("x", meta=trace)
     assert trace.items() <= seen.items()
+    assert trace.items() <= answer.meta.items()
 
 
 @pytest.mark.req("R-531")
@@ -352,6 +354,45 @@ async def served(server):
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.req("R-526")
+async def test_nothing_but_ping_is_answered_before_a_handshake(autojump_clock):
+    async def list_tools(ctx, params):
+        return ListToolsResult(tools=[])
+
+    async with served(Server("x", on_list_tools=list_tools)) as (ask, hear):
+        await ask("tools/list")
+        refused = await hear()
+        assert refused.error.code == -32602
+        assert "initialize" in refused.error.message
+        await ask("ping", request_id=2)
+        assert await hear() == JSONRPCResponse(id=2, result={})
+        await ask("initialize", HELLO, 3)
+        assert isinstance(await hear(), JSONRPCResponse)
+        await ask("tools/list", request_id=4)
+        assert (await hear()).result == {"tools": []}
+
+
+@pytest.mark.req("R-086", "R-175", "R-176")
+async def test_a_modern_client_is_asked_by_answers_alone(autojump_clock):
+    async def call(ctx, params):
+        return InputRequiredResult(input_requests={"where": ListRootsRequest()})
+
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"roots": {}},
+    }
+    async with served(Server("x", on_call_tool=call)) as (ask, hear):
+        await ask("tools/call", {"name": "x", "_meta": meta})
+        answer = await hear()
+        assert isinstance(answer, JSONRPCResponse)
+        assert answer.result["resultType"] == "input_required"
+        assert answer.result["inputRequests"]["where"]["method"] == "roots/list"
+        # Whether it is ever answered, the server does not wait for.
+        with trio.move_on_after(1000) as silence:
+            raise AssertionError(await hear())
+        assert silence.cancelled_caught
+
+
 @pytest.mark.req("R-578")
 @pytest.mark.parametrize("version", HANDSHAKE_PROTOCOL_VERSIONS)
 async def test_ping_is_answered_with_nothing_and_at_once(autojump_clock, version):
@@ -391,6 +432,7 @@ async def test_a_client_of_any_revision_is_answered_and_served(autojump_clock, a
         assert (await hear()).result["content"][0]["text"] == answered
 
 
+@pytest.mark.req("R-045")
 @pytest.mark.case("C030")
 @pytest.mark.parametrize("era", ["modern", "older"])
 async def test_unknown_members_of_a_client_are_kept_where_a_handler_can_see_them(

@@ -34,6 +34,7 @@ from trio_mcp.types import (
     PaginatedRequestParams,
     ReadResourceResult,
     RootsCapability,
+    ServerCapabilities,
     SetLevelRequestParams,
     TextContent,
 )
@@ -120,7 +121,11 @@ async def test_the_handshake_says_who_the_server_is(autojump_clock):
         icons=[Icon(src="https://example.org/i.png")],
     )
     async with Client(server, mode="legacy") as client:
+        answer = client.session.initialize_result
+        assert answer.protocol_version == "2025-11-25"
+        assert answer.capabilities == ServerCapabilities()
         info = client.server_info
+        assert info == answer.server_info
         assert (info.name, info.version, info.title) == ("me", "3", "Me")
         assert info.icons[0].src == "https://example.org/i.png"
         assert client.instructions == "Use me"

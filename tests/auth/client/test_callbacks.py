@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import io
 import socket
 import sys
+import webbrowser
 from contextlib import AsyncExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
 import trio
 
+import trio_mcp
 from trio_mcp.auth import (
     AuthorizationCodeResult,
     AuthorizationRefused,
@@ -23,7 +28,6 @@ from trio_mcp.auth.client import _loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from trio_mcp.auth import OpenCallback
 
@@ -62,6 +66,18 @@ async def send(callback: OpenCallback, raw: bytes) -> tuple[int, str]:
 
 
 @pytest.mark.req("R-519")
+def test_no_url_comes_near_a_shell() -> None:
+    parameters = inspect.signature(LoopbackCallback).parameters
+    assert parameters["open_browser"].default is webbrowser.open
+    shells = {"system", "popen", "getoutput", "getstatusoutput", "create_subprocess_shell"}
+    for path in Path(trio_mcp.__file__).parent.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(call, ast.Call):
+                name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+                assert name not in shells, path
+                assert not any(each.arg == "shell" for each in call.keywords), path
+
+
 async def test_the_browser_is_opened_and_its_redirect_taken() -> None:
     opened: list[str] = []
     is_open = trio.Event()

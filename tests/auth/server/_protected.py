@@ -55,8 +55,12 @@ class Verifier:
         return await StaticTokenVerifier(self.known).verify_token(token)
 
 
-def make_server(verifier: Any = None, auth: AuthSettings | None = None) -> MCPServer:
-    mcp = MCPServer("protected", auth=auth or settings(), token_verifier=verifier or Verifier())
+def make_server(
+    verifier: Any = None, auth: AuthSettings | None = None, **options: Any
+) -> MCPServer:
+    mcp = MCPServer(
+        "protected", auth=auth or settings(), token_verifier=verifier or Verifier(), **options
+    )
 
     @mcp.tool()
     async def whoami(ctx: Context) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def test_client_issuer_and_subject_tell_principals_apart():
     assert Principal("ada").key == "ada"
 
 
-@pytest.mark.req("R-522", "R-523", "R-174")
+@pytest.mark.req("R-522", "R-523", "R-174", "R-590")
 async def test_session_belongs_to_who_opened_it():
     async with open_protected(make_server(verifier())) as client:
         session = older(client, "ada")

@@ -157,6 +157,7 @@ async def test_everything_expires(monkeypatch):
         assert error_of(await server.refresh(tokens["refresh_token"])) == "invalid_grant"
 
 
+@pytest.mark.req("R-497")
 async def test_only_hashes_of_secrets_are_kept():
     made = provider()
     async with authorization_server(made) as server:

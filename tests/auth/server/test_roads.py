@@ -10,8 +10,9 @@ import pytest
 import trio
 
 from tests._limits import SOON
-from trio_mcp import Client, MCPError
+from trio_mcp import Client, MCPError, StdioServerParameters
 from trio_mcp.auth import BearerAuth
+from trio_mcp.testing import open_client as open_in_memory
 from trio_mcp.transports import serve_http, serve_websocket
 
 from ._protected import make_server
@@ -54,6 +55,17 @@ async def test_client_with_a_token_is_served_as_whose_it_is(road):
             assert found.structured_content == {"subject": "ada", "scopes": ["use"]}
             in_thread = await client.call_tool("in_thread", {})
             assert in_thread.structured_content == {"result": "client"}
+
+
+@pytest.mark.req("R-032")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_over_stdio_nobody_asks_for_a_token_and_none_can_be_sent(mode):
+    # The very lines that a process gets on its stdin.
+    async with open_in_memory(make_server(), "lines", mode=mode) as client:
+        in_thread = await client.call_tool("in_thread", {})
+    assert in_thread.structured_content == {"result": "nobody"}
+    with pytest.raises(TypeError, match="auth is for a URL"):
+        Client(StdioServerParameters(command="server"), auth=BearerAuth("ada"))
 
 
 @pytest.mark.req("R-457", "R-465")

@@ -8,6 +8,7 @@ import trio.testing
 from tests.http._asgi import META, open_app
 from trio_mcp import Client, Context, MCPError, MCPServer, Server
 from trio_mcp.auth import InsufficientScopeError, Principal
+from trio_mcp.server import CacheHint
 from trio_mcp.transports import HttpApp
 from trio_mcp.transports.http._asgi import PRINCIPAL
 from trio_mcp.types import CallToolResult
@@ -91,6 +92,20 @@ async def test_every_way_to_a_component_takes_its_scopes(method, params, scope):
         await answer.wait_started()
         assert answer.status != 403
         answer.leave()
+
+
+@pytest.mark.req("R-314")
+async def test_what_others_may_keep_is_given_to_nobody_who_may_not_read_it():
+    public = CacheHint(60_000, "public")
+    mcp = make_server(cache_hints={"tools/list": public, "resources/read": public})
+    async with open_protected(mcp) as client:
+        for method, params in (("tools/list", {}), ("resources/read", {"uri": "files://all"})):
+            for name, status in ((None, 401), ("weak", 403), ("admin", 200), (None, 401)):
+                headers = {} if name is None else bearer(name)
+                answer = await client.ask(method, params, headers=headers).wait_complete()
+                assert answer.status == status
+                if status == 200:
+                    assert answer.json()["result"]["cacheScope"] == "public"
 
 
 @pytest.mark.req("R-279", "R-313")

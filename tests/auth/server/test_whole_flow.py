@@ -73,7 +73,7 @@ def protected_at(url: str, dpop: DPoPSettings | None) -> MCPServer:
     return mcp
 
 
-@pytest.mark.req("R-457", "R-463", "R-726", "R-727")
+@pytest.mark.req("R-457", "R-463", "R-466", "R-726", "R-727")
 @pytest.mark.case("C054")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("dpop", [None, DPoPSettings(required=True, nonces=True)])
