@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from trio_mcp._codec._json import length_of
 from trio_mcp.types._base import is_array, is_object
 
 if TYPE_CHECKING:
@@ -15,6 +16,10 @@ _BIG: Final = 2_000
 
 def is_big(value: JsonValue) -> bool:
     """Whether a value has thousands of others in it."""
+    length = length_of(value)
+    if length is not None and length < _BIG:
+        # Each takes a byte of JSON, so that counting them, which takes longer, is not needed.
+        return False
     return measure(value, _BIG)[0] >= _BIG
 
 
