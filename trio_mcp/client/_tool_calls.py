@@ -90,9 +90,13 @@ async def intercepted(
     async def innermost(passed: CallToolRequestParams) -> ToolCallAnswer:
         check_kind("what was passed on", passed, types.CallToolRequestParams)
         token = _progress_token(passed)
-        # The link would put its own in place of it.
-        is_theirs = token is not None and token != _progress_token(read)
-        using = attrs.evolve(options, on_progress=None) if is_theirs else options
+        using = options
+        if token is not None and token != _progress_token(read):
+            # The link would put its own in place of it.
+            using = attrs.evolve(using, on_progress=None)
+        if passed.task is not None and revision.has_tasks:
+            # Cancellation, 2025-11-25: a request for a task is cancelled by tasks/cancel alone.
+            using = attrs.evolve(using, may_cancel=False)
         return await send(encode(passed, revision), using, None)
 
     read = decode(types.CallToolRequestParams, params, revision, where="params")

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from trio_mcp.extensions.tasks._asked import AcceptedTasks as AcceptedTasks
     from trio_mcp.extensions.tasks._client import TasksClientExtension as TasksClientExtension
     from trio_mcp.extensions.tasks._handle import Task as Task
-    from trio_mcp.extensions.tasks._handle import TaskCancelled as TaskCancelled
     from trio_mcp.extensions.tasks._memory_store import InMemoryTaskStore as InMemoryTaskStore
     from trio_mcp.extensions.tasks._redis_store import RedisTaskStore as RedisTaskStore
     from trio_mcp.extensions.tasks._server import TasksExtension as TasksExtension
@@ -54,6 +53,8 @@ if TYPE_CHECKING:
     from trio_mcp.extensions.tasks._store import TaskStore as TaskStore
     from trio_mcp.extensions.tasks._store import TooManyTasks as TooManyTasks
     from trio_mcp.extensions.tasks._stored import StoredTask as StoredTask
+    from trio_mcp.extensions.tasks._task_errors import TaskCancelled as TaskCancelled
+    from trio_mcp.extensions.tasks._task_errors import TasksNotSupported as TasksNotSupported
     from trio_mcp.extensions.tasks._wire import CreateTaskResult as CreateTaskResult
     from trio_mcp.extensions.tasks._wire import DetailedTask as DetailedTask
     from trio_mcp.extensions.tasks._wire import TaskError as TaskError
@@ -94,6 +95,7 @@ __all__ = [
     "TaskSupport",
     "TasksClientExtension",
     "TasksExtension",
+    "TasksNotSupported",
     "TooManyTasks",
     "ToolUI",
     "UnlistedSkillFile",
@@ -138,13 +140,14 @@ if not TYPE_CHECKING:
             "SkillsNotSupported": ".skills._errors",
             "StoredTask": ".tasks._stored",
             "Task": ".tasks._handle",
-            "TaskCancelled": ".tasks._handle",
+            "TaskCancelled": ".tasks._task_errors",
             "TaskError": ".tasks._wire",
             "TaskPage": ".tasks._store",
             "TaskStore": ".tasks._store",
             "TaskSupport": ".tasks._server",
             "TasksClientExtension": ".tasks._client",
             "TasksExtension": ".tasks._server",
+            "TasksNotSupported": ".tasks._task_errors",
             "TooManyTasks": ".tasks._store",
             "ToolUI": ".apps._host",
             "UnlistedSkillFile": ".skills._errors",

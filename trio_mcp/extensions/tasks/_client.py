@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from trio_mcp._rpc._nursery import finish_within
+from trio_mcp._checks import check_number
+from trio_mcp._rpc._calls import read_progress
+from trio_mcp._rpc._nursery import finish_begun, finish_within
+from trio_mcp._rpc._reports import Reports
 from trio_mcp.client import ResultClaim
 from trio_mcp.errors import MCPError
+from trio_mcp.types import TaskMetadata
 
 from ._asked import AcceptedTasks
-from ._handle import Task
+from ._handle import Task, tasks_of
+from ._older_requests import read_created, related
 from ._receiver import TaskReceiver
 from ._wire import CreateTaskResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trio_mcp.client import ClaimContext
-    from trio_mcp.types import CallToolResult
+    from trio_mcp._rpc._link import ProgressFn
+    from trio_mcp.client import (
+        ClaimContext,
+        ClientRequestContext,
+        ToolCallAnswer,
+        ToolCallContext,
+        ToolCallNext,
+    )
+    from trio_mcp.types import (
+        CallToolRequestParams,
+        CallToolResult,
+        InputRequest,
+        JsonObject,
+        RequestParamsMeta,
+    )
 
 CANCEL_SECONDS: Final = 1.0
 """Seconds that a server has to take note that nobody waits for a task any longer."""
@@ -35,35 +54,149 @@ class TasksClientExtension(TaskReceiver):
     `Client.call_tool` then waits for the task: it asks the server how it is as often as that
     wants, has the client's callbacks answer what the task asks, and returns the tool's result, or
     raises the error that it would have been answered with, or `TaskCancelled`. Whoever cancels the
-    call cancels the task; the server has a second to take note of that.
+    call cancels the task, and so does a question that cannot be answered; the server has a second
+    to take note of that. A task whose server can no longer be asked goes on: the error has a note
+    with its id.
 
     With ``allow_claimed=True`` the call returns the `CreateTaskResult` as it came; `Task` is the
     handle for it.
+
+    A server of 2025-11-25 makes a task of a call where it is asked to. It is asked to for tools
+    that are listed as ``required``, and for those that are ``optional`` by calls with
+    ``allow_claimed=True``.
 
     A server of 2025-11-25 may also ask the client something in a task: the callbacks for sampling
     and elicitation then answer while the session goes on, and the server comes for the answer.
     Such a task ends with its session, and when the server has gone.
 
     Args:
-      accepts: What servers may have in that way; None for nothing, so that they are answered as
-        by clients without the extension.
+      ttl: For how many seconds servers of 2025-11-25 are asked to keep a task; as long as they
+        like when None.
+      accepts: What servers may have of this client in tasks; None for nothing, so that they are
+        answered as by clients without the extension.
+
+    Raises:
+      TypeError, ValueError: if an argument is none that it may be.
 
     """
 
-    def __init__(self, *, accepts: AcceptedTasks | None = AcceptedTasks()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        *,
+        ttl: float | None = None,
+        accepts: AcceptedTasks | None = AcceptedTasks(),  # noqa: B008
+    ) -> None:
         super().__init__(accepts)
+        if ttl is not None:
+            check_number("ttl", ttl, above=0)
+        self._ttl_ms = None if ttl is None else max(1, round(ttl * 1000))
 
     def claims(self) -> Sequence[ResultClaim[Any]]:
         """See `ClientExtension.claims`."""
-        return [ResultClaim(result_type="task", model=CreateTaskResult, resolve=_finish)]
+        return [ResultClaim(result_type="task", model=CreateTaskResult, resolve=_resolve)]
+
+    async def intercept_tool_call(
+        self, params: CallToolRequestParams, ctx: ToolCallContext, call_next: ToolCallNext
+    ) -> ToolCallAnswer:
+        """See `ClientExtension.intercept_tool_call`."""
+        if params.task is not None or not await _becomes_task(params.name, ctx):
+            return await call_next(params)
+        as_task = params.evolve(task=TaskMetadata(ttl=self._ttl_ms))
+        if ctx.allow_claimed:
+            return await _create(as_task, ctx, call_next)
+        if ctx.progress_callback is None:
+            return await _create_and_finish(as_task, ctx, call_next)
+        return await _report(ctx.progress_callback, as_task, ctx, call_next)
+
+    async def intercept_request(
+        self, request: InputRequest, context: ClientRequestContext, call_next: Any
+    ) -> Any:
+        """See `ClientExtension.intercept_request`."""
+        answer = await super().intercept_request(request, context, call_next)
+        return related(answer, context.meta)
 
 
-async def _finish(created: CreateTaskResult, context: ClaimContext) -> CallToolResult:
+async def _becomes_task(tool: str, ctx: ToolCallContext) -> bool:
+    """Whether the server is to make a task of a call (tasks, tool-level negotiation)."""
+    tasks = tasks_of(ctx.session)
+    requests = None if tasks is None else tasks.requests
+    if requests is None or requests.tools is None or requests.tools.call is None:
+        return False
+    execution = await ctx.session.tool_execution(tool, ctx.read_timeout_seconds)
+    support = None if execution is None else execution.task_support
+    return support == "required" or (support == "optional" and ctx.allow_claimed)
+
+
+async def _create(
+    params: CallToolRequestParams, ctx: ToolCallContext, call_next: ToolCallNext
+) -> ToolCallAnswer:
+    """Have a task created, and do not leave one behind that nobody knows of."""
+    answer: ToolCallAnswer | None = None
+    try:
+        # Cancellation: that of a task is tasks/cancel, and that needs the id.
+        async with finish_begun(CANCEL_SECONDS):
+            answer = await call_next(params)
+            if isinstance(answer, dict) and "task" in answer:
+                answer = read_created(answer)
+    except BaseException:
+        if isinstance(answer, CreateTaskResult):
+            await _give_up(Task(ctx.session, answer))  # noqa: ASYNC102 - bounded inside
+        raise
+    return answer
+
+
+async def _create_and_finish(
+    params: CallToolRequestParams, ctx: ToolCallContext, call_next: ToolCallNext
+) -> ToolCallAnswer:
+    answer = await _create(params, ctx, call_next)
+    return await _finish(answer, ctx) if isinstance(answer, CreateTaskResult) else answer
+
+
+async def _report(
+    callback: ProgressFn,
+    params: CallToolRequestParams,
+    ctx: ToolCallContext,
+    call_next: ToolCallNext,
+) -> ToolCallAnswer:
+    """Have the callback of a call hear of progress for as long as the task goes on."""
+    # Task progress: the token stays valid when the request has been answered. One that the link
+    # had given would not.
+    token = uuid.uuid4().hex
+    reports = Reports(callback, "tools/call", token)
+
+    def take(method: str, told: JsonObject) -> None:
+        if method == "notifications/progress" and told.get("progressToken") == token:
+            report = read_progress(told)
+            if report is not None:
+                reports.put(report)
+
+    meta: RequestParamsMeta = {**(params.meta or {}), "progress_token": token}
+    remove = ctx.session.on_notification(take)
+    try:
+        asking = params.evolve(meta=meta)
+        return await reports.beside(_create_and_finish(asking, ctx, call_next))
+    finally:
+        remove()
+
+
+async def _resolve(created: CreateTaskResult, context: ClaimContext) -> CallToolResult:
+    return await _finish(created, context)
+
+
+async def _finish(
+    created: CreateTaskResult, context: ClaimContext | ToolCallContext
+) -> CallToolResult:
     task = Task(context.session, created, read_timeout_seconds=context.read_timeout_seconds)
     try:
         return await task.wait()
-    except BaseException:
-        if not task.is_over:
-            with finish_within(CANCEL_SECONDS), suppress(MCPError):
-                await task.cancel()  # noqa: ASYNC102 - in finish_within
+    except BaseException as exc:
+        if task.is_left_alone:
+            exc.add_note(f"The task {task.task_id!r} may go on at the server")
+        elif not task.is_over:
+            await _give_up(task)  # noqa: ASYNC102 - bounded inside
         raise
+
+
+async def _give_up(task: Task) -> None:
+    with finish_within(CANCEL_SECONDS), suppress(MCPError):
+        await task.cancel()

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
 from trio_mcp._checks import check_kind
 from trio_mcp._codec._public import from_json, to_json
 from trio_mcp._rpc._nursery import open_background_nursery
-from trio_mcp.client import Client, ClientRequestContext, ClientSession
-from trio_mcp.errors import InvalidResponse, LocalError, MCPError, RequestTimeout
-from trio_mcp.types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    SERVER_BUSY,
-    CallToolResult,
-    EmptyResult,
-    ErrorData,
-)
+from trio_mcp.client import Client, ClientSession
+from trio_mcp.errors import InvalidResponse, LocalError, MCPError
+from trio_mcp.types import INVALID_PARAMS, CallToolResult, EmptyResult
 
+from ._answering import Answering
+from ._older_requests import OlderRequests, wait_for_result
+from ._polling import Polling
 from ._stored import OVER
+from ._task_errors import TaskCancelled, TasksNotSupported
 from ._wire import (
     CancelTaskRequest,
     CreateTaskResult,
@@ -32,41 +29,9 @@ from ._wire import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from trio_mcp.types import InputResponses, Request, ServerTasksCapability
 
-    from trio_mcp.types import InputRequest, InputResponse, InputResponses
-
-DEFAULT_POLL_SECONDS: Final = 1.0
-"""Seconds after which to ask again, where the server does not say it."""
-
-LEAST_POLL_SECONDS: Final = 0.05
-"""The same, where it says less."""
-
-MAX_FAILURES: Final = 5
-"""Times in a row that the server may fail to say how a task is, before that is an error."""
-
-_LONGEST_MS: Final = 24 * 3600 * 1000
-# A day between two questions is as good as never, and a number that floats can hold.
-
-MAX_QUESTIONS: Final = 1_000
-"""Questions of one task that are answered; a server that asks more is not taken seriously."""
-
-
-class TaskCancelled(MCPError):
-    """A task was cancelled, by whomever, before it came to a result.
-
-    Attributes:
-      task: The task as it is now.
-
-    """
-
-    __module__ = "trio_mcp.extensions"
-
-    def __init__(self, task: DetailedTask) -> None:
-        said = task.status_message
-        super().__init__(INTERNAL_ERROR, "The task was cancelled" + (f": {said}" if said else ""))
-        self.task = task
-        self.args = (task,)
+T = TypeVar("T")
 
 
 class Task:
@@ -83,6 +48,8 @@ class Task:
 
     Attributes:
       task_id: The id.
+      is_left_alone: Whether the last `wait` ended since the server could not be asked: the task
+        may go on there.
 
     Raises:
       TypeError: if an argument is of the wrong kind.
@@ -104,31 +71,62 @@ class Task:
             None if isinstance(task, str) else task
         )
         self._is_gone = False
+        self._result: CallToolResult | None = None
+        self._turn = trio.Lock()
+        self.is_left_alone = False
         self.task_id: str = task if isinstance(task, str) else task.task_id
 
     @property
     def is_over(self) -> bool:
         """Whether the server said that it is over, or no longer known."""
-        return self._is_gone or (self._latest is not None and self._latest.status in OVER)
+        if self._is_gone or self._result is not None:
+            return True
+        return self._latest is not None and self._latest.status in OVER
 
     async def get(self) -> DetailedTask:
         """Ask how it is (``tasks/get``).
 
+        At 2025-11-25 the answer has neither the result nor the questions in it, and a tool that
+        failed by itself is a task that failed.
+
         Raises:
           MCPError: -32602 if the server knows no such task, or no longer.
+          TasksNotSupported: if the revision has no tasks.
 
         """
+        older = self._older()
         request = GetTaskRequest(params=TaskRequestParams(task_id=self.task_id))
         try:
-            task = await self._session.send_request(request, DetailedTask, self._timeout)
+            task = (
+                await self._send(request, DetailedTask, self._timeout)
+                if older is None
+                else await older.get()
+            )
         except MCPError as exc:
             if exc.code == INVALID_PARAMS and not isinstance(exc, LocalError):
                 self._is_gone = True
             raise
+        return self._learn("tasks/get", task)
+
+    def _learn(self, method: str, task: DetailedTask) -> DetailedTask:
         if task.task_id != self.task_id:
-            raise InvalidResponse("tasks/get: the server's answer is about another task")
+            raise InvalidResponse(f"{method}: the server's answer is about another task")
         self._latest = task
         return task
+
+    def _send(
+        self, request: Request[Any, Any], result_type: type[T], seconds: float | None
+    ) -> Any:
+        return self._session.send_request(request, result_type, seconds)
+
+    def _older(self) -> OlderRequests | None:
+        """Give what is asked where the core has tasks; None where they are an extension."""
+        revision = self._session.revision
+        if revision is None or revision.is_modern:
+            return None
+        if not revision.has_tasks:
+            raise TasksNotSupported(f"Protocol version {revision.version} has no tasks")
+        return OlderRequests(self.task_id, self._send, self._timeout)
 
     async def update(self, input_responses: InputResponses) -> None:
         """Answer questions of the task (``tasks/update``); some of them, if need be.
@@ -139,27 +137,55 @@ class Task:
 
         Raises:
           MCPError: -32602 if the server knows no such task, or takes an answer for none.
+          TasksNotSupported: at 2025-11-25, where tasks ask by requests of the server, which the
+            client's callbacks answer.
 
         """
+        if self._older() is not None:
+            raise TasksNotSupported(
+                "tasks/update: at protocol version 2025-11-25 a task asks by requests of the "
+                "server, which the client's callbacks answer while somebody waits for it"
+            )
         answers = {key: to_json(each) for key, each in input_responses.items()}
         params = UpdateTaskRequestParams(task_id=self.task_id, input_responses=answers)
-        request = UpdateTaskRequest(params=params)
-        await self._session.send_request(request, EmptyResult, self._timeout)
+        await self._send(UpdateTaskRequest(params=params), EmptyResult, self._timeout)
 
     async def cancel(self) -> None:
         """Have the server stop it (``tasks/cancel``), if it is not over yet.
 
-        It need not have stopped when this returns, and may still end otherwise.
+        It need not have stopped when this returns, and may still end otherwise. Get what you want
+        to know of it before: the server may forget it at once.
 
         Raises:
           MCPError: -32602 if the server knows no such task, or no longer.
+          TasksNotSupported: if an older server did not declare that tasks can be cancelled.
 
         """
-        request = CancelTaskRequest(params=TaskRequestParams(task_id=self.task_id))
-        await self._session.send_request(request, EmptyResult, self._timeout)
+        older = self._older()
+        if older is None:
+            request = CancelTaskRequest(params=TaskRequestParams(task_id=self.task_id))
+            await self._send(request, EmptyResult, self._timeout)
+            return
+        tasks = tasks_of(self._session)
+        if tasks is None or tasks.cancel is None:
+            raise TasksNotSupported("tasks/cancel: the server did not declare tasks.cancel")
+        try:
+            self._learn("tasks/cancel", await older.cancel())
+        except MCPError as exc:
+            if exc.code != INVALID_PARAMS or isinstance(exc, LocalError):
+                raise
+            refusal = exc.error
+        else:
+            return
+        # What is over already is as it should be.
+        if (await self.get()).status not in OVER:
+            raise MCPError.from_error_data(refusal)
 
     async def wait(self) -> CallToolResult:
         """Wait until it is over, and have the client's callbacks answer what it asks meanwhile.
+
+        Of several that wait by one handle one asks the server, and the others go on when it has
+        the result, or in its place when it leaves: nothing is asked twice of the user.
 
         Returns:
           What the tool returned. It is not compared with the tool's output schema:
@@ -170,30 +196,35 @@ class Task:
           MCPError: what the call would have been answered with; -32602 if the server knows no
             such task, or no longer; what a callback answers with, or -32601 where none is there:
             the first of them. A server that does not say how the task is, is asked up to five
-            times.
+            times, in 15 seconds.
+          ConnectionLost: if the connection has ended for good.
           InvalidResponse: if an answer of the server is none.
+          TasksNotSupported: if the revision has no tasks.
 
         Cancellation:
           The task goes on.
 
         """
+        async with self._turn:
+            if self._result is None:
+                self._result = await self._wait()
+            return self._result
+
+    async def _wait(self) -> CallToolResult:
+        polling = Polling(self.get, self._session.wait_lost, self._latest)
+        older = self._older()
+        try:
+            if older is not None:
+                return await wait_for_result(older, CallToolResult, polling)
+            return await self._poll_and_answer(polling)
+        finally:
+            self.is_left_alone = polling.is_in_vain
+
+    async def _poll_and_answer(self, polling: Polling) -> CallToolResult:
         async with open_background_nursery() as nursery:
-            answering = _Answering(self, self._session, nursery)
-            heard = trio.current_time()
-            failures = 0
+            answering = Answering(self, self._session, nursery)
             while True:
-                if self._latest is not None:
-                    await trio.sleep(_pause(self._latest, trio.current_time() - heard))
-                try:
-                    task = await self.get()
-                except MCPError as exc:
-                    # The task goes on, whatever becomes of one question how it is.
-                    failures += 1
-                    if failures == MAX_FAILURES or not _may_pass(exc):
-                        raise
-                    await trio.sleep(DEFAULT_POLL_SECONDS)
-                    continue
-                failures = 0
+                task = await polling.next()
                 if task.status in OVER:
                     return _result_of(task)
                 answering.take(task.input_requests or {})
@@ -202,30 +233,12 @@ class Task:
         raise answering.failure
 
 
-def _may_pass(error: MCPError) -> bool:
-    """Tell whether the same question may be answered another time."""
-    if isinstance(error, LocalError):
-        return isinstance(error, RequestTimeout)
-    return error.code in {INTERNAL_ERROR, SERVER_BUSY}
-
-
-def _pause(task: CreateTaskResult | DetailedTask, known: float) -> float:
-    """Say for how long to leave a server alone that has said this of its task.
-
-    Args:
-      task: As it was said.
-      known: Seconds for which the task has been known.
-
-    """
-    interval = DEFAULT_POLL_SECONDS
-    if task.poll_interval_ms is not None:
-        asked = min(task.poll_interval_ms, _LONGEST_MS) / 1000
-        interval = max(LEAST_POLL_SECONDS, asked)
-    if task.ttl_ms is None:
-        return interval
-    # Whatever the interval is, a server that has let the task go is asked then.
-    left = min(task.ttl_ms, _LONGEST_MS) / 1000 - known
-    return interval if left <= 0 else min(interval, max(LEAST_POLL_SECONDS, left))
+def tasks_of(session: ClientSession) -> ServerTasksCapability | None:
+    """Give what the server of a session declares of the tasks of 2025-11-25."""
+    revision, said = session.revision, session.server_capabilities
+    if revision is None or not revision.has_tasks or said is None:
+        return None
+    return said.tasks
 
 
 def _result_of(task: DetailedTask) -> CallToolResult:
@@ -241,51 +254,3 @@ def _result_of(task: DetailedTask) -> CallToolResult:
         return from_json(CallToolResult, task.result)
     except ValueError as exc:
         raise InvalidResponse(f"tasks/get: the task's result is invalid: {exc}") from exc
-
-
-class _Answering:
-    """Answers the questions of a task, each once, by the client's callbacks."""
-
-    def __init__(self, task: Task, session: ClientSession, nursery: trio.Nursery) -> None:
-        self._task = task
-        self._session = session
-        self._nursery = nursery
-        self._scopes: dict[str, trio.CancelScope] = {}
-        self.failure: Exception | None = None
-
-    def take(self, requests: Mapping[str, InputRequest]) -> None:
-        """Begin to answer what is new, and leave what is no longer asked."""
-        for key, scope in self._scopes.items():
-            if key not in requests:
-                scope.cancel(reason="the server does not ask any longer")
-        for key, request in requests.items():
-            if key in self._scopes:
-                continue
-            if len(self._scopes) >= MAX_QUESTIONS:
-                raise InvalidResponse(f"tasks/get: more than {MAX_QUESTIONS} questions came")
-            self._scopes[key] = trio.CancelScope()
-            self._nursery.start_soon(self._answer, key, request, name=f"answer {key}")
-
-    async def _answer(self, key: str, request: InputRequest) -> None:
-        with self._scopes[key]:
-            try:
-                context = ClientRequestContext(session=self._session, request_id=key)
-                answer = await self._session.dispatch_input_request(context, request)
-                if isinstance(answer, ErrorData):
-                    raise MCPError.from_error_data(answer)
-                await self._update(key, answer)
-            except Exception as exc:  # noqa: BLE001 - raised by whoever waits for the task
-                self.failure = self.failure or exc
-                self._nursery.cancel_scope.cancel(reason="a question could not be answered")
-
-    async def _update(self, key: str, answer: InputResponse) -> None:
-        refusal: MCPError | None = None
-        try:
-            await self._task.update({key: answer})
-        except MCPError as exc:
-            if exc.code != INVALID_PARAMS or isinstance(exc, LocalError):
-                raise
-            refusal = exc
-        # Where the task has ended meanwhile, nothing was wrong with the answer.
-        if refusal is not None and (await self._task.get()).status not in OVER:
-            raise refusal
