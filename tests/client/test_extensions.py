@@ -428,6 +428,23 @@ def test_claims_and_bindings_do_not_overlap():
         session(notification_bindings=[binding, binding])
 
 
+@pytest.mark.req("R-663")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_client_declares_no_extension_that_it_was_not_given(mode):
+    declared = []
+
+    async def look(ctx, call_next):
+        declared.append(ctx.session.client_capabilities.extensions)
+        return await call_next(ctx)
+
+    server = Server("x", on_list_tools=lambda ctx, params: None)
+    server.middleware.append(look)
+    async with Client(server, mode=mode) as client:
+        await client.session.send_ping() if mode == "legacy" else await client.session.discover()
+    assert declared
+    assert set(declared) == {None}
+
+
 @pytest.mark.parametrize(
     ("versions", "is_declared"),
     [

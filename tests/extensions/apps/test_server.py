@@ -196,7 +196,8 @@ async def test_a_client_that_cannot_show_it_gets_text(mode: str, settings: Any, 
 
 
 @pytest.mark.req("R-708")
-async def test_a_host_declares_what_it_shows() -> None:
+@both_eras
+async def test_a_host_declares_what_it_shows(mode: str) -> None:
     declared: list[Any] = []
 
     async def look(ctx: Any, call_next: Any) -> Any:
@@ -204,7 +205,7 @@ async def test_a_host_declares_what_it_shows() -> None:
         return await call_next(ctx)
 
     mcp = MCPServer("clock", middleware=[look])
-    async with Client(mcp, extensions=[AppsClientExtension()]) as client:
+    async with Client(mcp, mode=mode, extensions=[AppsClientExtension()]) as client:
         await client.list_tools()
     assert declared[-1] == {UI: {"mimeTypes": [APP_MIME_TYPE]}}
 
