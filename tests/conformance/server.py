@@ -59,7 +59,6 @@ mcp = MCPServer(
     # The suite can ask for skills at older revisions, too (--force).
     extensions=[SkillsExtension(SKILLS, older_revisions=True), tasks],
 )
-add_tasks(mcp)
 
 
 # Tools that just answer. The first one has to take a call without arguments.
@@ -414,6 +413,9 @@ def test_streaming_elicitation(
 ) -> str:
     """Ask the user, by whichever way the client knows."""
     return f"User response: {user}"
+
+
+add_tasks(mcp)
 
 
 # Resources

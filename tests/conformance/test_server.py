@@ -25,6 +25,9 @@ LEGS = {
     ("--suite", "all", "--spec-version", "2026-07-28"): 40,
 }
 
+# Extensions in the older era, which no leg asks for. The lists have no lifetimes there.
+OLDER_SKILLS = {"enumeration": 2, "manifest": 0, "directory": 0}
+
 
 @pytest.fixture(scope="module")
 def url():
@@ -57,3 +60,16 @@ def test_leg(leg, url, tmp_path, record_property):
     if leg == ("--suite", "all"):
         assert outcome.scenarios.keys() == listed_scenarios("server").keys()
     outcome.require(f"server {' '.join(leg)}", record_property)
+
+
+@pytest.mark.parametrize("name", OLDER_SKILLS)
+def test_skills_in_the_older_era(name, url, tmp_path, record_property):
+    scenario = f"sep-2640-skills-{name}"
+    revision = ("--spec-version", "2025-11-25")
+    outcome = run_suite(
+        tmp_path, "server", "--url", url, "--scenario", scenario, *revision, "--force"
+    )
+    assert list(outcome.scenarios) == [scenario]
+    outcome.require(
+        "server --spec-version 2025-11-25", record_property, {scenario: OLDER_SKILLS[name]}
+    )
