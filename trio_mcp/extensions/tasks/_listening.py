@@ -34,14 +34,18 @@ async def telling(run: TaskRun, task_ids: Sequence[str], tell: TellFnT) -> Async
         has_changed.unpark_all()
 
     async def tell_changes() -> None:
-        versions: dict[str, int] = {}
+        told: dict[str, tuple[object, ...]] = {}
         while True:
             while not changed:
                 await has_changed.park()
             task_id, _ = changed.popitem()
             task = await run.read_at_last(task_id)
-            if task is not None and versions.get(task_id) != task.version:
-                versions[task_id] = task.version
+            if task is None:
+                continue
+            # Not each version is another for its client, who does not see what was answered.
+            seen = (task.status, task.status_message, task.updated_at, *task.input_requests)
+            if told.get(task_id) != seen:
+                told[task_id] = seen
                 params = task.to_detailed()
                 del params["resultType"]
                 tell(CHANGED, params)

@@ -19,7 +19,7 @@ from ._store import TooManyTasks
 from ._stored import StoredTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
     from contextlib import AbstractAsyncContextManager
 
     from trio_mcp.types import TaskStatus
@@ -181,6 +181,16 @@ class TaskRun:
                 return task
             if await self.store.replace(changed):
                 return changed
+
+    async def drop_answers(self, task_id: str, keys: Collection[str]) -> None:
+        """Keep answers no longer that the work of a task has taken.
+
+        Where that does not work they stay until the next change of the task, or its end.
+        """
+        try:
+            await self.change(task_id, lambda task, _now: task.without_answers(keys))
+        except Exception as exc:
+            logger.debug("Answers for the task %.6s… stay for now", task_id, exc_info=exc)
 
     async def withdraw(self, task_id: str, key: str) -> None:
         """Ask a question of a task no longer."""

@@ -14,7 +14,7 @@ from trio_mcp.types import Task
 from ._wire import CreateTaskResult, DetailedTask
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from trio_mcp.types import JsonObject, TaskStatus
 
@@ -37,7 +37,7 @@ class StoredTask:
       status: Where it stands; final once it is completed, failed or cancelled.
       status_message: The same for people.
       input_requests: The questions that wait for an answer, as JSON.
-      input_responses: The answers that came, as JSON, while the task goes on.
+      input_responses: The answers that came, as JSON, until its work has taken them.
       input_errors: The errors that came in place of answers, from clients of 2025-11-25.
       result: What the request would have been answered.
       error: What it would have failed with.
@@ -90,9 +90,9 @@ class StoredTask:
         return self._with_questions(now, {**self.input_requests, key: question})
 
     def not_asking(self, now: float, key: str) -> StoredTask:
-        """Make the version that no longer waits for one."""
+        """Make the version that no longer waits for one, though it may have come."""
         left = {name: each for name, each in self.input_requests.items() if name != key}
-        return self._with_questions(now, left)
+        return self._with_questions(now, left, **self._answers_without([key]))
 
     def refused(self, now: float, key: str, error: JsonObject) -> StoredTask:
         """Make the version that has got an error in place of an answer."""
@@ -103,6 +103,25 @@ class StoredTask:
         """Make the version that has got answers to some of its questions."""
         left = {name: each for name, each in self.input_requests.items() if name not in answers}
         return self._with_questions(now, left, input_responses={**self.input_responses, **answers})
+
+    def without_answers(self, keys: Collection[str]) -> StoredTask | None:
+        """Make the version whose work has taken some answers; None if it is the same.
+
+        Nobody else sees the difference, so this is no time of a change.
+        """
+        if not {*keys} & {*self.input_responses, *self.input_errors}:
+            return None
+        return self.changed(self.updated_at, **self._answers_without(keys))
+
+    def _answers_without(self, keys: Collection[str]) -> dict[str, Any]:
+        gone = set(keys)
+        return {
+            name: {key: each for key, each in answers.items() if key not in gone}
+            for name, answers in (
+                ("input_responses", self.input_responses),
+                ("input_errors", self.input_errors),
+            )
+        }
 
     def _with_questions(
         self, now: float, questions: Mapping[str, JsonObject], **changes: Any
