@@ -502,6 +502,31 @@ async def test_a_dynamic_skill_has_no_digests_nor_has_what_it_lies_in(tmp_path):
             assert (await reader.read_file(skill, allow_dynamic=True)).text.endswith(text)
 
 
+@pytest.mark.req("R-716")
+async def test_an_unlisted_skill_is_in_no_list_of_a_directory_but_of_a_skill_that_it_lies_in(
+    tmp_path,
+):
+    hidden = ["skill://office/secret/SKILL.md", "skill://office/mail/inner/SKILL.md"]
+    write(
+        tmp_path,
+        {
+            f"office/{name}/SKILL.md": head(name.rpartition("/")[2])
+            for name in ("mail", "secret", "mail/inner")
+        },
+    )
+    async with connect(serve(SkillsExtension(tmp_path, unlisted=hidden))) as client:
+        skills = SkillsClient(client, server="office")
+
+        async def names(directory: str) -> list[str]:
+            return [each.name async for each in skills.iter_directory(directory)]
+
+        assert await names("skill://office") == ["mail"]
+        assert await names("skill://office/secret") == ["secret"]
+        # The files of a skill are told as a whole.
+        assert await names("skill://office/mail") == ["mail", "inner"]
+        assert len((await skills.get_skill("skill://office/mail/SKILL.md")).files) == 2
+
+
 async def test_how_long_entries_may_be_kept_is_said(tmp_path):
     hint = CacheHint(ttl_ms=60_000, scope="public")
     async with connect(serve(SkillsExtension(write_forms(tmp_path), cache_hint=hint))) as client:

@@ -13,7 +13,7 @@ from trio_mcp.types._base import is_object
 
 from ._files import FileDigests, InvalidSkill, Known, find_files, find_skills, read_bytes
 from ._frontmatter import FrontmatterError, read_frontmatter
-from ._uris import SCHEME, is_skill_name, skill_uri
+from ._uris import SCHEME, is_skill_name, manifest_in, skill_uri
 from ._wire import DIRECTORY_TYPE, SKILL_FILE
 
 if TYPE_CHECKING:
@@ -89,6 +89,14 @@ class Catalog:
         """Give the ``SKILL.md`` of a skill."""
         # The names of skills and of what they lie in have no escapes.
         return self.files[uri.removeprefix(SCHEME)]
+
+    def is_of_a_skill(self, directory: str) -> bool:
+        """Tell whether a directory, by its URI, is that of a skill or lies in one."""
+        while directory.startswith(SCHEME):
+            if manifest_in(directory) in self.skills:
+                return True
+            directory = directory.rpartition("/")[0]
+        return False
 
 
 @attrs.frozen

@@ -30,7 +30,7 @@ from ._disk import Disk
 from ._files import FileDigests, InvalidSkill
 from ._frontmatter import require_yaml
 from ._pages import page_of
-from ._uris import SCHEME
+from ._uris import SCHEME, manifest_in
 from ._wire import (
     SKILLS,
     GetSkillRequestParams,
@@ -83,7 +83,8 @@ class SkillsExtension(Extension):
     Args:
       directory: A directory of skills, or of a single one; or several of either.
       directory_read: Whether clients may list what lies in a directory.
-      unlisted: The URIs of skills that are in no list, and served to those who know them.
+      unlisted: The URIs of skills that are in no list, and served to those who know them. What
+        lies in another skill is among its files all the same.
       dynamic: The URIs of skills whose files something writes anew all the time, so that a digest
         would be out of date when it is compared: their entries have none. Their front matter has
         to stay as it is. Hosts cannot verify such a skill, nor bind an approval to it, and some
@@ -251,6 +252,8 @@ class SkillsExtension(Extension):
         children = self._catalog.directories.get(params.uri)
         if children is None:
             raise _unknown("There is no such directory", params.uri)
+        if not self._catalog.is_of_a_skill(params.uri):
+            children = [each for each in children if manifest_in(each.uri) not in self._unlisted]
         page, next_cursor = page_of(
             [each.uri for each in children], children, params.cursor, self._page_size
         )

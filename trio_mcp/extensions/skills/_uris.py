@@ -42,6 +42,11 @@ def skill_uri(parts: Iterable[str]) -> str:
     return SCHEME + "/".join(quote(part, safe=_IN_SEGMENTS) for part in parts)
 
 
+def manifest_in(directory: str) -> str:
+    """Give the URI of the ``SKILL.md`` in a directory, whether or not there is one."""
+    return f"{directory}/{SKILL_FILE}"
+
+
 def is_plain_name(name: str) -> bool:
     """Tell whether a text is the name of something in a directory, and nothing else anywhere.
 
