@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from trio_mcp.mcpserver._extensions import (
         compose_tool_call_handler as compose_tool_call_handler,
     )
+    from trio_mcp.mcpserver._extensions import failed_tool_call as failed_tool_call
     from trio_mcp.mcpserver._extensions import (
         require_client_extension as require_client_extension,
     )
@@ -157,6 +158,7 @@ __all__ = [
     "contains_path_traversal",
     "elicit_url",
     "elicit_with_validation",
+    "failed_tool_call",
     "is_absolute_path",
     "render_elicitation_schema",
     "require_client_extension",
@@ -228,6 +230,7 @@ if not TYPE_CHECKING:
             "Variable": "._uri_template",
             "authenticated_principal": "trio_mcp.server",
             "compose_tool_call_handler": "._extensions",
+            "failed_tool_call": "._extensions",
             "contains_path_traversal": "._path_security",
             "elicit_url": "._elicitation",
             "elicit_with_validation": "._elicitation",

@@ -16,6 +16,8 @@ from trio_mcp.types import CORE_RESULT_TYPES, KNOWN_PROTOCOL_VERSIONS
 from trio_mcp.types._methods import is_core_request
 from trio_mcp.types._revisions import LATEST_MODERN, revision_for
 
+from ._answers import tool_failure
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
@@ -401,6 +403,33 @@ def _intercept(
 ) -> Awaitable[HandlerResult]:
     # By position: what its parameters are called is its author's business.
     return awaited(name, intercept(params, ctx, call_next))
+
+
+def failed_tool_call(
+    name: str, raised: Exception, ctx: ServerRequestContext[Any, Any]
+) -> types.CallToolResult:
+    """Make the result of a tool call that failed, as an `MCPServer` answers it, and log it.
+
+    For interceptors that answer a call later than by its own request: what ``call_next`` raises
+    may be of the tool, or of an extension further in.
+
+    Args:
+      name: Of the tool.
+      raised: By ``call_next``.
+      ctx: The request.
+
+    Raises:
+      MCPError: if the call is answered with that error.
+
+    """
+    from ._context import Context  # noqa: PLC0415 - as the next one
+    from ._tool import failure_of  # noqa: PLC0415 - loads on first use
+
+    failure = failure_of(name, raised)
+    if failure is not raised:
+        failure.__cause__ = raised
+    context: Context[Any, Any] = Context(request_context=ctx)
+    return tool_failure(name, failure, context)
 
 
 def require_client_extension(ctx: ServerRequestContext[Any, Any], identifier: str) -> None:

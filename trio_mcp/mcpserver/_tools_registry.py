@@ -307,9 +307,6 @@ class ServesTools(ServingBase[LifespanResultT]):
         try:
             return await self._intercepted(ctx, params)
         except Exception as exc:  # noqa: BLE001 - as above, for what an extension raised
-            from ._tool import failure_of  # noqa: PLC0415 - loads on first use
+            from ._extensions import failed_tool_call  # noqa: PLC0415 - few have any
 
-            failure = failure_of(params.name, exc)
-            if failure is not exc:
-                failure.__cause__ = exc
-            return tool_failure(params.name, failure, self._context(ctx, params))
+            return failed_tool_call(params.name, exc, ctx)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -10,24 +9,21 @@ import attrs
 import trio
 
 from trio_mcp._codec._public import from_json, to_json
+from trio_mcp._rpc._answer import error_for
 from trio_mcp._rpc._gather import run_all
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp.errors import (
     InvalidResponse,
-    LocalError,
     MCPError,
     NoBackChannelError,
-    ToolError,
-    UnexpectedToolError,
 )
+from trio_mcp.mcpserver import failed_tool_call
 from trio_mcp.server import authenticated_principal
 from trio_mcp.types import (
     INTERNAL_ERROR,
     RELATED_TASK_META_KEY,
-    CallToolResult,
     ErrorData,
     InputRequiredResult,
-    TextContent,
     WireModel,
 )
 
@@ -42,8 +38,6 @@ if TYPE_CHECKING:
     from ._run import TaskRun
     from ._stored import StoredTask
 
-logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
-
 MAX_ROUNDS: Final = 10
 """How often a tool is called again with what it asked for by its result, within a task."""
 
@@ -51,7 +45,6 @@ _FIRST_DELAY: Final = 0.05
 _LONGEST_DELAY: Final = 0.25
 # Seconds before a tool that gave a state and asked nothing is called again, as clients do.
 
-_INTERNAL: Final = "Internal server error"
 
 EXPIRED: Final = "the time of the task is over"
 DELETED: Final = "the task was deleted"
@@ -289,20 +282,19 @@ class Work:
         )
 
     async def _end(self, task_id: str, outcome: _Outcome) -> None:
-        exc = outcome.error
-        if isinstance(exc, MCPError) and not isinstance(exc, LocalError):
-            error = to_json(exc.error)
+        ctx, exc = self._ctx, outcome.error
+        name: str = (ctx.params or {})["name"]
+        assert ctx.exchange is not None
+        try:
+            result = outcome.result if exc is None else failed_tool_call(name, exc, ctx)
+            written = ctx.write_answer(result)
+        except Exception as failure:  # noqa: BLE001 - told and logged as by the request itself
+            error = to_json(error_for(failure, ctx.exchange))
             await self._run.end_at_last(
                 task_id, "failed", error=error, status_message=error["message"]
             )
-            return
-        try:
-            result = self._ctx.write_answer(_result_of(outcome))
-        except Exception as defect:
-            logger.exception("The task %.6s… failed", task_id, exc_info=defect)
-            await self._fail(task_id, INTERNAL_ERROR, _INTERNAL)
         else:
-            await self._run.end_at_last(task_id, "completed", result=result)
+            await self._run.end_at_last(task_id, "completed", result=written)
 
     async def _fail(self, task_id: str, code: int, message: str) -> None:
         error = {"code": code, "message": message}
@@ -387,10 +379,6 @@ class Work:
                 return
             for key, question in self._questions.items():
                 question.look(task, key)
-            # Each question is known here before it is stored, so all of these are taken now.
-            answered = {*task.input_responses, *task.input_errors}
-            if answered:
-                await self._run.drop_answers(self._task_id, answered)
 
 
 def _needs_input(result: HandlerResult) -> bool:
@@ -419,16 +407,3 @@ def _next_round(
     if state is not None:
         params["requestState"] = state
     return attrs.evolve(ctx, params=params)
-
-
-def _result_of(outcome: _Outcome) -> HandlerResult:
-    """Give the result; of what another extension refused, the one that its request would have.
-
-    Raises:
-      Exception: what else was raised.
-
-    """
-    exc = outcome.error
-    if isinstance(exc, ToolError) and not isinstance(exc, UnexpectedToolError):
-        return CallToolResult(content=[TextContent(text=str(exc))], is_error=True)
-    return outcome.unwrap()
