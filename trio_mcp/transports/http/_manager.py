@@ -170,7 +170,7 @@ class StreamableHTTPSessionManager:
             open_background_nursery() as nursery,
         ):
             heart = Heart(self.options.keep_alive_interval)
-            older = OlderEra(serving, nursery, self.options, self.protection.guard)
+            older = OlderEra(serving, nursery, heart, self.options, self.protection.guard)
             run = Run(serving, nursery, heart, older)
             nursery.start_soon(heart.run, name="HTTP keep-alive")
             nursery.start_soon(run.older.sessions.expire, name="HTTP idle sessions")

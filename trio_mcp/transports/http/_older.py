@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 
     from ._asgi import HttpRequest, HttpResponse
     from ._guard import Guard
+    from ._heart import Heart
     from ._options import HttpOptions
     from ._session_streams import SessionStream
 
@@ -77,6 +78,7 @@ class OlderEra:
     Args:
       serving: Answers their requests.
       nursery: For what outlives an HTTP request.
+      heart: Of the run.
       options: Of the endpoint.
       guard: Of the endpoint.
 
@@ -84,6 +86,7 @@ class OlderEra:
 
     _serving: Serving
     _nursery: trio.Nursery
+    _heart: Heart
     _options: HttpOptions
     _guard: Guard = attrs.Factory(Open)
     sessions: Sessions = attrs.field(init=False)
@@ -253,7 +256,8 @@ class OlderEra:
             request.watch(nursery, outgoing.give_up)
             if request.method == "GET":
                 end_in_time(nursery, request.principal, outgoing.end)
-            await outgoing.wait_decided(math.inf if json_only else keep_alive)
+            with nullcontext() if json_only else self._heart.beating(outgoing):
+                await outgoing.wait_decided()
             if outgoing.is_stream:
                 await outgoing.write(response, keep_alive)
             elif not outgoing.gone:

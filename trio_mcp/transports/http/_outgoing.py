@@ -152,13 +152,10 @@ class Outgoing:
 
     # The one who writes
 
-    async def wait_decided(self, seconds: float) -> None:
-        """Wait until it is a stream, or has ended; after this time it is a stream."""
-        with trio.move_on_after(seconds):
-            while not (self.is_stream or self.ended or self.gone):
-                await self._changed.park()
-            return
-        self.become_stream()
+    async def wait_decided(self) -> None:
+        """Wait until it is a stream, or has ended. Not a checkpoint."""
+        while not (self.is_stream or self.ended or self.gone):
+            await self._changed.park()
 
     async def write(self, response: HttpResponse, keep_alive: float) -> None:
         """Write the stream, until it has ended or the client has gone.
