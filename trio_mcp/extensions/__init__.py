@@ -43,7 +43,10 @@ if TYPE_CHECKING:
     from trio_mcp.extensions.skills._wire import SkillResource as SkillResource
     from trio_mcp.extensions.tasks._asked import AcceptedTasks as AcceptedTasks
     from trio_mcp.extensions.tasks._client import TasksClientExtension as TasksClientExtension
+    from trio_mcp.extensions.tasks._client_task import ClientTask as ClientTask
+    from trio_mcp.extensions.tasks._client_task import ask_in_task as ask_in_task
     from trio_mcp.extensions.tasks._handle import Task as Task
+    from trio_mcp.extensions.tasks._list import list_tasks as list_tasks
     from trio_mcp.extensions.tasks._memory_store import InMemoryTaskStore as InMemoryTaskStore
     from trio_mcp.extensions.tasks._redis_store import RedisTaskStore as RedisTaskStore
     from trio_mcp.extensions.tasks._server import TasksExtension as TasksExtension
@@ -65,6 +68,7 @@ __all__ = [
     "AppDocument",
     "Apps",
     "AppsClientExtension",
+    "ClientTask",
     "CreateTaskResult",
     "DetailedTask",
     "HeldSkill",
@@ -101,9 +105,11 @@ __all__ = [
     "UnlistedSkillFile",
     "VerifiedFile",
     "Visibility",
+    "ask_in_task",
     "client_supports_apps",
     "content_security_policy",
     "is_callable_by_app",
+    "list_tasks",
     "read_app",
     "tools_for_model",
 ]
@@ -117,6 +123,7 @@ if not TYPE_CHECKING:
             "AppDocument": ".apps._host",
             "Apps": ".apps._server",
             "AppsClientExtension": ".apps._host",
+            "ClientTask": ".tasks._client_task",
             "CreateTaskResult": ".tasks._wire",
             "DetailedTask": ".tasks._wire",
             "HeldSkill": ".skills._held",
@@ -153,9 +160,11 @@ if not TYPE_CHECKING:
             "UnlistedSkillFile": ".skills._errors",
             "VerifiedFile": ".skills._client",
             "Visibility": ".apps._wire",
+            "ask_in_task": ".tasks._client_task",
             "client_supports_apps": ".apps._server",
             "content_security_policy": ".apps._host",
             "is_callable_by_app": ".apps._host",
+            "list_tasks": ".tasks._list",
             "read_app": ".apps._host",
             "tools_for_model": ".apps._host",
         },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
 
     from ._connection import ServerConnection
+
+_ABOUT_TASKS: Final = frozenset({"tasks/get", "tasks/result", "tasks/cancel"})
 
 
 class OutsideLink(Link):
@@ -55,7 +57,9 @@ class OutsideLink(Link):
         if link is None:
             await trio.lowlevel.checkpoint()
             raise ConnectionLost("The session has ended")
-        return await link.request(method, self._with_meta(params), options)
+        # Tasks: what asks about another one is told from that by its params alone.
+        said = params if method in _ABOUT_TASKS else self._with_meta(params)
+        return await link.request(method, said, options)
 
     async def notify(self, method: str, params: JsonObject | None = None) -> None:
         """See `Link.notify`. Nobody hears it where the session has ended."""

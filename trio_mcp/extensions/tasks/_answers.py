@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trio_mcp._codec._public import from_json
 from trio_mcp.types import (
@@ -18,6 +18,8 @@ from trio_mcp.types import (
 
 if TYPE_CHECKING:
     from trio_mcp.types import InputRequest, InputResponse, JsonObject
+
+AnswerT = TypeVar("AnswerT")
 
 _REQUESTS: dict[str, Any] = {
     "elicitation/create": ElicitRequest,
@@ -47,14 +49,20 @@ def read_answer(request: InputRequest, answer: JsonObject) -> InputResponse:
       ValueError: if it is none.
 
     """
-    read: InputResponse = from_json(_answer_type(request), answer)
-    if isinstance(read, ElicitResult) and getattr(request.params, "mode", None) == "url":
+    read: InputResponse = from_json(answer_type(request), answer)
+    return without_content(request, read)
+
+
+def without_content(request: InputRequest, answer: AnswerT) -> AnswerT:
+    """Leave out of an answer what one to a visit of a URL has not."""
+    if isinstance(answer, ElicitResult) and getattr(request.params, "mode", None) == "url":
         # "Omitted for out-of-band mode responses" (schema of ElicitResult).
-        return read.evolve(content=None)
-    return read
+        return answer.evolve(content=None)
+    return answer
 
 
-def _answer_type(request: InputRequest) -> Any:
+def answer_type(request: InputRequest) -> Any:
+    """Name the type of a question's answer."""
     if isinstance(request, ListRootsRequest):
         return ListRootsResult
     if isinstance(request, CreateMessageRequest):

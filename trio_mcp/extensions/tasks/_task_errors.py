@@ -29,7 +29,7 @@ class TaskCancelled(MCPError):
 
 
 class TasksNotSupported(LocalError, RuntimeError):
-    """The server did not declare this of tasks, or the revision has no such thing.
+    """The other side did not declare this of tasks, or the revision has no such thing.
 
     A client that is pinned to a modern revision knows what a server declares after
     ``client.session.discover()``.
