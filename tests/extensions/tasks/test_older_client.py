@@ -16,6 +16,7 @@ from trio_mcp.extensions import (
     TaskCancelled,
     TasksClientExtension,
     TasksNotSupported,
+    list_tasks,
 )
 from trio_mcp.testing import cancel_everywhere
 from trio_mcp.types import ElicitResult, ErrorData
@@ -466,3 +467,36 @@ async def test_a_callback_that_refuses_is_told_to_the_server():
         await client.call_tool("work")
     [answer] = server.answered
     assert (answer.error.code, answer.error.message) == (-1, "no user is here")
+
+
+# The list
+
+
+@pytest.mark.req("R-637")
+async def test_all_tasks_of_a_client_are_listed_page_after_page():
+    server = OlderServer("required")
+    # Cursors are the server's business, whatever they look like.
+    cursors = ["", '{"page": 2}', None]
+    server.answers["tasks/list"] = [
+        {
+            "tasks": [{**server.state("working"), "taskId": f"{n}-{each}"} for each in "ab"],
+            **({} if cursor is None else {"nextCursor": cursor}),
+        }
+        for n, cursor in enumerate(cursors)
+    ]
+    async with connect_older(server) as client:
+        listed = [each async for each in list_tasks(client)]
+    assert [each.task_id for each in listed] == ["0-a", "0-b", "1-a", "1-b", "2-a", "2-b"]
+    assert {each.status for each in listed} == {"working"}
+    assert server.all_params("tasks/list") == [{}, {"cursor": ""}, {"cursor": '{"page": 2}'}]
+
+
+async def test_a_server_that_lists_no_tasks_is_not_asked_to():
+    server = OlderServer("required")
+    server.tasks = {"cancel": {}}
+    async with connect_older(server) as client:
+        with pytest.raises(TasksNotSupported, match=r"did not declare tasks\.list"):
+            await anext(list_tasks(client))
+        with pytest.raises(TypeError, match="client: expected"):
+            list_tasks("client")
+    assert "tasks/list" not in server.methods
