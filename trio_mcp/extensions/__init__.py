@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from trio_mcp.extensions.skills._wire import SkillResource as SkillResource
     from trio_mcp.extensions.tasks._asked import AcceptedTasks as AcceptedTasks
     from trio_mcp.extensions.tasks._client import TasksClientExtension as TasksClientExtension
+    from trio_mcp.extensions.tasks._client_task import ClientTask as ClientTask
+    from trio_mcp.extensions.tasks._client_task import ask_in_task as ask_in_task
     from trio_mcp.extensions.tasks._handle import Task as Task
     from trio_mcp.extensions.tasks._list import list_tasks as list_tasks
     from trio_mcp.extensions.tasks._memory_store import InMemoryTaskStore as InMemoryTaskStore
@@ -66,6 +68,7 @@ __all__ = [
     "AppDocument",
     "Apps",
     "AppsClientExtension",
+    "ClientTask",
     "CreateTaskResult",
     "DetailedTask",
     "HeldSkill",
@@ -102,6 +105,7 @@ __all__ = [
     "UnlistedSkillFile",
     "VerifiedFile",
     "Visibility",
+    "ask_in_task",
     "client_supports_apps",
     "content_security_policy",
     "is_callable_by_app",
@@ -119,6 +123,7 @@ if not TYPE_CHECKING:
             "AppDocument": ".apps._host",
             "Apps": ".apps._server",
             "AppsClientExtension": ".apps._host",
+            "ClientTask": ".tasks._client_task",
             "CreateTaskResult": ".tasks._wire",
             "DetailedTask": ".tasks._wire",
             "HeldSkill": ".skills._held",
@@ -155,6 +160,7 @@ if not TYPE_CHECKING:
             "UnlistedSkillFile": ".skills._errors",
             "VerifiedFile": ".skills._client",
             "Visibility": ".apps._wire",
+            "ask_in_task": ".tasks._client_task",
             "client_supports_apps": ".apps._server",
             "content_security_policy": ".apps._host",
             "is_callable_by_app": ".apps._host",
