@@ -12,7 +12,7 @@ import trio
 from trio_mcp import Client, Context, InputRequiredResult, MCPServer, ToolError
 from trio_mcp.client import ClientExtension, ResultClaim, advertise
 from trio_mcp.errors import MCPError
-from trio_mcp.mcpserver import Extension
+from trio_mcp.mcpserver import Extension, compose_tool_call_handler
 from trio_mcp.server import Server
 from trio_mcp.types import (
     INTERNAL_ERROR,
@@ -322,6 +322,23 @@ async def test_an_extension_brings_its_marks_at_its_revisions(
         with pytest.raises(MCPError, match="Internal server error"):
             await client.call_tool("buy", {})
     assert "(its Extension.result_types names it) at 2026-07-28" in caplog.text
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+async def test_a_lowlevel_server_is_told_of_the_marks(is_told: bool) -> None:
+    async def call(ctx: Any, params: Any) -> CallToolResult:
+        return CallToolResult(content=[])
+
+    server = Server("low", on_call_tool=compose_tool_call_handler([Selling()], call))
+    server.extensions[Selling.identifier] = {}
+    if is_told:
+        server.extension_result_types[Selling.identifier] = Selling.result_types
+    async with Client(server, extensions=[Buying()]) as client:
+        if is_told:
+            assert isinstance(await client.call_tool("buy", {}, allow_claimed=True), Receipt)
+        else:
+            with pytest.raises(MCPError, match="Internal server error"):
+                await client.call_tool("buy", {}, allow_claimed=True)
 
 
 @pytest.mark.parametrize(

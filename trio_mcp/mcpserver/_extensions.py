@@ -350,7 +350,9 @@ def compose_tool_call_handler(
 ) -> RequestHandler:
     """Put the interceptors of extensions round the handler of ``tools/call``.
 
-    For those who build on `Server`; `MCPServer` does it by itself.
+    For those who build on `Server`; `MCPServer` does it by itself. They also say, by identifier,
+    in ``server.extensions`` what is declared, and in ``server.extension_result_types`` which
+    ``resultType`` an extension brings, as in `Extension.result_types`.
 
     Raises:
       TypeError: if an interceptor is no function.
