@@ -1,10 +1,10 @@
 """What Redis does with tasks in one go.
 
-A task is a hash: its version, what is written of it, when it was over (empty before), its id and
-the name of its owner's set. An owner has two sorted sets of names of tasks: one by the time at
-which they expire, by which they are counted, and one by the order in which they were made, by
-which they are listed; its name is that of the first with ``:order`` behind it. Times are those of
-Redis, so that no two clocks are compared.
+A task is a hash: its version, what is written of it, when it was over (empty before), its id, the
+mark of the process that works on it, and the name of its owner's set. An owner has two sorted sets
+of names of tasks: one by the time at which they expire, by which they are counted, and one by the
+order in which they were made, by which they are listed; its name is that of the first with
+``:order`` behind it. Times are those of Redis, so that no two clocks are compared.
 """
 
 from __future__ import annotations
@@ -60,15 +60,35 @@ if ends then
   end
   redis.call('HSET', task, 'owner', ends)
 end
-redis.call('HSET', task, 'version', version, 'task', written, 'over', ARGV[7], 'id', ARGV[5])
+redis.call('HSET', task, 'version', version, 'task', written, 'over', ARGV[7],
+  'id', ARGV[5], 'mark', ARGV[8])
 redis.call('PEXPIRE', task, ttl)
 redis.call('PUBLISH', ARGV[4], ARGV[5])
 return 1
 """
 )
 
+# What is written of a task, the mark on which it depends until it is over, and whether that is
+# set.
+_READ: Final = b"""
+local function read(task)
+  local found = redis.call('HMGET', task, 'task', 'over', 'mark')
+  local mark = found[2] == '' and found[3] or ''
+  return found[1], mark, mark == '' and 0 or redis.call('EXISTS', mark)
+end
+"""
+
+GET: Final = (
+    _READ
+    + b"""
+return {read(KEYS[1])}
+"""
+)
+
+# With a second key only if that is not there: it is the mark of a process that is gone.
 REPLACE: Final = b"""
 if redis.call('HGET', KEYS[1], 'version') ~= ARGV[1] then return 0 end
+if KEYS[2] and redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 redis.call('HSET', KEYS[1], 'version', ARGV[2], 'task', ARGV[3], 'over', ARGV[6])
 redis.call('PUBLISH', ARGV[4], ARGV[5])
 return 1
@@ -85,10 +105,11 @@ redis.call('PUBLISH', ARGV[1], ARGV[2])
 return 1
 """
 
-# The place to go on from, empty where nothing more comes, and what is written of each task.
+# The place to go on from, empty where nothing more comes, and what was read of each task.
 LIST: Final = (
     _TIME
     + _WITHOUT_EXPIRED
+    + _READ
     + b"""
 local ends, order, after, limit = KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2])
 drop_expired(ends, order)
@@ -96,9 +117,9 @@ local found = redis.call(
   'ZRANGEBYSCORE', order, '(' .. after, '+inf', 'WITHSCORES', 'LIMIT', 0, limit + 1)
 local page = {''}
 for each = 1, math.min(#found, 2 * limit), 2 do
-  local written = redis.call('HGET', found[each], 'task')
+  local written, mark, is_set = read(found[each])
   if written then
-    page[#page + 1] = written
+    page[#page + 1] = {written, mark, is_set}
   else
     redis.call('ZREM', ends, found[each])
     redis.call('ZREM', order, found[each])

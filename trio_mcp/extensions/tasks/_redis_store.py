@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+import time
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp._checks import check_kind, check_whole
 from trio_mcp._codec import dumps, loads
@@ -16,8 +19,10 @@ from trio_mcp.transports._redis import (
     require_coredis,
 )
 from trio_mcp.transports._redis_link import RedisLink, RedisLinks
+from trio_mcp.types import INTERNAL_ERROR
 
-from ._redis_scripts import CREATE, DELETE, LIST, REPLACE
+from ._redis_presence import Presence
+from ._redis_scripts import CREATE, DELETE, GET, LIST, REPLACE
 from ._store import Listeners, TaskPage, TooManyTasks, read_position
 from ._stored import StoredTask
 
@@ -26,6 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from trio_mcp.transports._redis import RedisConnection
+
+
+logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
+
+_GONE: Final = "The process that worked on it is gone"
 
 
 class RedisTaskStore:
@@ -37,9 +47,9 @@ class RedisTaskStore:
 
     A client may ask any of the processes for its task, answer it and cancel it there. The work
     stays in the process in which it began: when that stops, the task fails, and when it dies, the
-    task stays as it is until its time is over. Each task has a key of its own, which expires
-    then. Where a principal has too many, the one of them that has been over for longest is
-    forgotten for a new one. Give Redis a ``maxmemory`` to bound all together.
+    task is found to have failed five to seven minutes later. Each task has a key of its own, which
+    expires with it. Where a principal has too many, the one of them that has been over for
+    longest is forgotten for a new one. Give Redis a ``maxmemory`` to bound all together.
 
     The server connects when it starts, and cannot start without. While Redis is away later,
     requests about tasks fail, calls that would become tasks too, and results wait.
@@ -77,6 +87,7 @@ class RedisTaskStore:
         self._max_tasks_per_owner = max_tasks_per_owner
         self._listeners = Listeners()
         self._links = RedisLinks("task store")
+        self._presence = Presence(f"{prefix}:task-process", partial(self._listeners.tell, None))
 
     def __repr__(self) -> str:
         return f"<RedisTaskStore {self._address}, prefix {self._prefix!r}>"
@@ -91,11 +102,16 @@ class RedisTaskStore:
           ConnectionError: if Redis cannot be reached, or does not let this in.
 
         """
-        link = RedisLink(self._address, _Conversation(self._channel, self._listeners))
-        async with open_background_nursery() as nursery:
-            await nursery.start(link.run, name="Redis task store")
-            with self._links.added(link):
-                yield
+        presence = self._presence
+        link = RedisLink(self._address, _Conversation(self._channel, self._listeners, presence))
+        with presence.entered():
+            async with open_background_nursery() as nursery:
+                await nursery.start(link.run, name="Redis task store")
+                with self._links.added(link):
+                    try:
+                        yield
+                    finally:
+                        await presence.remove(link)  # noqa: ASYNC102 - in finish_within
 
     async def create(self, task: StoredTask) -> None:
         """See `TaskStore.create`.
@@ -121,19 +137,37 @@ class RedisTaskStore:
             task.task_id,
             self._max_tasks_per_owner,
             _over_since(task),
+            self._presence.mark,
         )
         if not is_kept:
             raise TooManyTasks("Too many tasks are kept; try again later")
 
     async def get(self, task_id: str) -> StoredTask | None:
-        """See `TaskStore.get`.
+        """See `TaskStore.get`. A task whose process is gone has failed.
 
         Raises:
           ConnectionError: if Redis is away.
 
         """
-        written: bytes | None = await self._links.here().ask(b"HGET", self._name(task_id), b"task")
-        return None if written is None else StoredTask.from_json(loads(written))
+        found = await self._links.here().ask(b"EVAL", GET, 1, self._name(task_id))
+        return await self._read(found)
+
+    async def _read(self, found: list[Any]) -> StoredTask | None:
+        written, mark, is_set = found[0], found[1].decode(), bool(found[2])
+        if written is None:
+            return None
+        task = StoredTask.from_json(loads(written))
+        if not mark:
+            return task
+        self._presence.note(mark, is_there=is_set)
+        if not self._presence.is_gone(mark):
+            return task
+        error = {"code": INTERNAL_ERROR, "message": _GONE}
+        failed = task.ended(time.time(), "failed", error=error, status_message=_GONE)
+        if not await self._replace(failed, mark):
+            return await self.get(task.task_id)
+        logger.warning("The task %.6s… has failed: its process is gone", task.task_id)
+        return failed
 
     async def replace(self, task: StoredTask) -> bool:
         """See `TaskStore.replace`.
@@ -143,11 +177,15 @@ class RedisTaskStore:
 
         """
         check_kind("task", task, StoredTask)
+        return await self._replace(task)
+
+    async def _replace(self, task: StoredTask, *missing: str) -> bool:
         is_next: int = await self._links.here().ask(
             b"EVAL",
             REPLACE,
-            1,
+            1 + len(missing),
             self._name(task.task_id),
+            *missing,
             task.version - 1,
             task.version,
             dumps(task.to_json()),
@@ -181,11 +219,11 @@ class RedisTaskStore:
         check_whole("limit", limit, least=1)
         after = read_position(position)
         names = self._names_of(owner)
-        more, *written = await self._links.here().ask(
+        more, *found = await self._links.here().ask(
             b"EVAL", LIST, len(names), *names, after, limit
         )
-        tasks = [StoredTask.from_json(loads(each)) for each in written]
-        return TaskPage(tasks, more.decode() or None)
+        tasks = [await self._read(each) for each in found]
+        return TaskPage([each for each in tasks if each is not None], more.decode() or None)
 
     def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
         """See `TaskStore.subscribe`."""
@@ -203,21 +241,25 @@ class RedisTaskStore:
 class _Conversation:
     """Hears of changes on the channel, those of this process among them."""
 
-    def __init__(self, channel: str, listeners: Listeners) -> None:
+    def __init__(self, channel: str, listeners: Listeners, presence: Presence) -> None:
         self._channel = channel
         self._listeners = listeners
+        self._presence = presence
 
     async def begin(self, connection: RedisConnection, *, again: bool) -> None:
         """See `Conversation.begin`."""
         connection.tell(b"SUBSCRIBE", self._channel)
         # A subscription is confirmed unasked, and refused in place of the next answer.
         await connection.ask(b"PING")
+        await self._presence.set(connection)
         if again:
             self._listeners.tell(None)
 
     async def go_on(self, connection: RedisConnection) -> None:
         """See `Conversation.go_on`."""
-        await connection.take_pushes(self._take)
+        async with open_background_nursery() as nursery:
+            nursery.start_soon(self._presence.keep, connection, name="mark of a task store")
+            await connection.take_pushes(self._take)
 
     def _take(self, push: list[Any]) -> None:
         if len(push) == 3 and push[0] == b"message":
