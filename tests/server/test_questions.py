@@ -115,6 +115,38 @@ async def test_the_older_error_sends_nobody_to_a_wrong_url_either(url, code):
     assert caught.value.code == code
 
 
+@pytest.mark.req("R-589")
+@pytest.mark.parametrize(
+    "raised",
+    [
+        UrlElicitationRequiredError([]),
+        UrlElicitationRequiredError(
+            [ElicitRequestURLParams(message="Pay.", url="https://example.com/pay")]
+        ),
+        UrlElicitationRequiredError(
+            [
+                ElicitRequestURLParams(
+                    message="Pay.", url="https://example.com/pay", elicitation_id="e1"
+                ),
+                ElicitRequestURLParams(message="Pay.", url="https://example.com/again"),
+            ]
+        ),
+        MCPError(-32042, "Visit something"),
+        MCPError(-32042, "Visit this", {"elicitations": [{"mode": "form", "message": "Who?"}]}),
+    ],
+    ids=["nothing", "no id", "an id and none", "no data", "a form"],
+)
+async def test_that_error_names_what_to_visit_each_with_its_id(raised, caplog):
+    async def call(ctx, params):
+        raise raised
+
+    async with Client(Server("pay", on_call_tool=call), mode="legacy") as client:
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("pay")
+    assert caught.value.code == -32603
+    assert "UrlElicitationRequiredError" in caplog.text
+
+
 @pytest.mark.req("R-588")
 async def test_that_error_is_for_urls_that_are_needed_and_nothing_else():
     server = asking_server(visit("https://example.com/pay"))

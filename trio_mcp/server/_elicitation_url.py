@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, urlsplit
 
 from trio_mcp.transports._hosts import is_local_host
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trio_mcp.types import ElicitRequestURLParams
 
 logger: Final = logging.getLogger("trio_mcp.server")
 
@@ -31,6 +36,25 @@ def check_elicitation_url(url: str) -> None:
             "The URL of an elicitation at %s is not https, which only development may do without",
             parts.hostname,
         )
+
+
+def check_required_elicitations(elicitations: Sequence[ElicitRequestURLParams]) -> None:
+    """Check what has to be visited before a request can go on (2025-11-25, error -32042).
+
+    Raises:
+      ValueError: if that is nothing, or what a client is told of could not be told apart from
+        other invitations, or is no URL for one.
+
+    """
+    if not elicitations:
+        raise ValueError("UrlElicitationRequiredError expects one elicitation or more, got none")
+    for index, each in enumerate(elicitations):
+        check_elicitation_url(each.url)
+        if each.elicitation_id is None:
+            raise ValueError(
+                f"UrlElicitationRequiredError: elicitations[{index}].elicitation_id: "
+                "expected a string, got None"
+            )
 
 
 def _split(url: str) -> SplitResult | None:

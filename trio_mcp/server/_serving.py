@@ -38,7 +38,7 @@ from trio_mcp.types._revisions import LATEST_MODERN
 from ._answer import write_answer
 from ._connection import ServerConnection
 from ._context import NO_STATES, ServerRequestContext
-from ._elicitation_url import check_elicitation_url
+from ._elicitation_url import check_required_elicitations
 from ._kept import check_kept
 from ._middleware import in_middleware
 from ._registry import is_of_rounds, needs_input, read_params, without_rounds
@@ -386,18 +386,21 @@ def _in_other_words(error: MCPError, exchange: Exchange) -> MCPError | None:
 
     Raises:
       RuntimeError: if the revision has no words for it, which is a defect of the handler.
-      ValueError: if it sends the user to what is no URL, which is one, too.
+      ValueError: if it names nothing to visit, or sends the user to what is no URL, which is one,
+        too.
 
     """
-    if isinstance(error, UrlElicitationRequiredError):
-        for elicitation in error.elicitations:
-            check_elicitation_url(elicitation.url)
     revision = exchange.accepted.revision
-    if error.code == URL_ELICITATION_REQUIRED and not revision.has_url_elicitation_error:
-        raise RuntimeError(
-            f"{exchange.method}: the error {error.code} does not exist in revision {revision}"
-            + ("; ask by an InputRequiredResult" if revision.is_modern else "")
-        ) from error
+    if error.code == URL_ELICITATION_REQUIRED:
+        if not revision.has_url_elicitation_error:
+            raise RuntimeError(
+                f"{exchange.method}: the error {error.code} does not exist in revision {revision}"
+                + ("; ask by an InputRequiredResult" if revision.is_modern else "")
+            ) from error
+        # Whoever made it by hand said the same in its data.
+        read = MCPError.from_error_data(error.error)
+        assert isinstance(read, UrlElicitationRequiredError)
+        check_required_elicitations(read.elicitations)
     if revision.has_handshake:
         # Until 2025-11-25 a missing resource had a code of its own (resources, error handling).
         if _tells_of_a_missing_resource(error, exchange):
