@@ -1,0 +1,136 @@
+"""Progress and log messages of tasks of 2025-11-25: they go on when the call is answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+
+from tests.extensions.tasks._studio import in_memory, settle, studio
+from trio_mcp import Context, MCPServer
+from trio_mcp.extensions import TasksExtension
+
+from ._raw import RELATED, connect
+
+
+@pytest.fixture(autouse=True)
+def clock(autojump_clock):
+    return autojump_clock
+
+
+def told_of(raw: Any, method: str) -> list[dict[str, Any]]:
+    return [params for said, params in raw.told if said == method]
+
+
+PROGRESS, LOG = "notifications/progress", "notifications/message"
+
+
+@pytest.mark.req("R-581", "R-582", "R-619")
+@in_memory
+async def test_progress_goes_on_under_the_token_of_the_call(road):
+    async with connect(studio().mcp, road) as raw:
+        meta = {"progressToken": "token-7"}
+        task_id = await raw.start("report", _meta=meta)
+        await raw.until(task_id)
+        reports = told_of(raw, PROGRESS)
+        assert [each["progress"] for each in reports] == [0, 1, 2, 3, 4]
+        for each in reports:
+            assert each["progressToken"] == "token-7"
+            assert each["_meta"] == {RELATED: {"taskId": task_id}}
+
+
+@pytest.mark.req("R-619")
+@in_memory
+async def test_log_messages_go_on_and_say_whose_they_are(road):
+    async with connect(studio().mcp, road) as raw:
+        task_id = await raw.start("report")
+        await raw.until(task_id)
+        messages = told_of(raw, LOG)
+        assert [each["data"] for each in messages] == [f"step {each}" for each in range(5)]
+        assert all(each["_meta"] == {RELATED: {"taskId": task_id}} for each in messages)
+        # Nobody asked for progress.
+        assert not told_of(raw, PROGRESS)
+
+
+@in_memory
+async def test_log_messages_are_sent_from_the_level_on_that_is_asked_for(road):
+    async with connect(studio().mcp, road) as raw:
+        await raw.ask("logging/setLevel", level="error")
+        await raw.until(await raw.start("report"))
+        assert not told_of(raw, LOG)
+
+
+def reporter(**options: Any) -> tuple[MCPServer, list[str]]:
+    seen: list[str] = []
+    tasks = TasksExtension({"last_words": "required", "too_late": "required"}, **options)
+    mcp = MCPServer("reporter", extensions=[tasks])
+
+    @mcp.tool()
+    async def last_words(ctx: Context) -> str:
+        """Report when it is cancelled."""
+        await ctx.report_progress(1, 3)
+        try:
+            await trio.sleep(600)
+        finally:
+            with trio.CancelScope(shield=True):
+                await ctx.report_progress(2, 3)
+                await ctx.session.send_log_message("info", "goodbye")
+                seen.append("reported")
+        return ""
+
+    @mcp.tool()
+    async def too_late(ctx: Context) -> str:
+        """Report when it has returned."""
+
+        async def later() -> None:
+            await trio.sleep(5)
+            await ctx.report_progress(2, 3)
+            seen.append("reported")
+
+        await ctx.report_progress(1, 3)
+        trio.lowlevel.spawn_system_task(later)
+        return "returned"
+
+    return mcp, seen
+
+
+@pytest.mark.req("R-583")
+@in_memory
+@pytest.mark.parametrize("how", ["cancelled", "expired"])
+async def test_nothing_is_reported_for_a_task_that_is_over(road, how):
+    mcp, seen = reporter()
+    async with connect(mcp, road) as raw:
+        task = {"ttl": 5_000} if how == "expired" else {}
+        task_id = await raw.start("last_words", task=task, _meta={"progressToken": 1})
+        await settle(lambda: told_of(raw, PROGRESS))
+        if how == "cancelled":
+            await raw.cancel(task_id)
+        await settle(lambda: seen)
+        await trio.sleep(5)
+        assert len(told_of(raw, PROGRESS)) == 1
+        assert not told_of(raw, LOG)
+
+
+@pytest.mark.req("R-583")
+@in_memory
+async def test_what_is_left_of_a_call_reports_nothing_for_its_task(road):
+    mcp, seen = reporter()
+    async with connect(mcp, road) as raw:
+        task_id = await raw.start("too_late", _meta={"progressToken": 1})
+        assert (await raw.until(task_id))["status"] == "completed"
+        await settle(lambda: seen)
+        await trio.sleep(5)
+        assert len(told_of(raw, PROGRESS)) == 1
+
+
+@pytest.mark.req("R-608", "R-634")
+@in_memory
+async def test_no_other_notification_has_to_be_heard(road):
+    # Whatever is told of a task's status says by itself which task that is.
+    async with connect(studio().mcp, road) as raw:
+        task_id = await raw.start("ask")
+        await raw.result(task_id)
+        for params in told_of(raw, "notifications/tasks/status"):
+            assert params["taskId"] == task_id
+            assert RELATED not in params.get("_meta", {})
