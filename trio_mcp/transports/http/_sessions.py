@@ -54,6 +54,9 @@ logger: Final = logging.getLogger("trio_mcp.http")
 MAX_IN_FLIGHT: Final = 1_000
 """Requests of one session that are handled at once; more are answered `SERVER_BUSY`."""
 
+_POLLING: Final = frozenset({"tasks/get"})
+"""What is answered at once, and by no stream of events (tasks, 2025-11-25): its client polls."""
+
 MAX_LOST: Final = 1_000
 """Streams of one session of which is remembered that not all of them was kept."""
 
@@ -165,7 +168,7 @@ class Session:
             for scope in self._serving.required_scopes(each.method, each.params or NO_PARAMS)
         ]
         stream = self._new_stream(scopes)
-        if self._options.json_response:
+        if self._options.json_response or all(each.method in _POLLING for each in requests):
             # It is never a stream of events, so nobody gets an id to resume it by.
             stream.use(NOT_RESUMABLE)
         stream.expect(len(requests))
