@@ -6,7 +6,7 @@ import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from trio_mcp._checks import check_number
+from trio_mcp._checks import check_flag, check_number
 from trio_mcp._rpc._calls import read_progress
 from trio_mcp._rpc._nursery import finish_begun, finish_within
 from trio_mcp._rpc._reports import Reports
@@ -72,6 +72,7 @@ class TasksClientExtension(TaskReceiver):
     Args:
       ttl: For how many seconds servers of 2025-11-25 are asked to keep a task; as long as they
         like when None.
+      listen: Have servers of 2026-07-28 tell what becomes of tasks; see `Task.wait`.
       accepts: What servers may have of this client in tasks; None for nothing, so that they are
         answered as by clients without the extension.
 
@@ -84,16 +85,22 @@ class TasksClientExtension(TaskReceiver):
         self,
         *,
         ttl: float | None = None,
+        listen: bool = False,
         accepts: AcceptedTasks | None = AcceptedTasks(),  # noqa: B008
     ) -> None:
         super().__init__(accepts)
         if ttl is not None:
             check_number("ttl", ttl, above=0)
+        check_flag("listen", listen)
+        self._listens = listen
         self._ttl_ms = None if ttl is None else max(1, round(ttl * 1000))
 
     def claims(self) -> Sequence[ResultClaim[Any]]:
         """See `ClientExtension.claims`."""
-        return [ResultClaim(result_type="task", model=CreateTaskResult, resolve=_resolve)]
+        return [ResultClaim(result_type="task", model=CreateTaskResult, resolve=self._resolve)]
+
+    async def _resolve(self, created: CreateTaskResult, context: ClaimContext) -> CallToolResult:
+        return await _finish(created, context, listen=self._listens)
 
     async def intercept_tool_call(
         self, params: CallToolRequestParams, ctx: ToolCallContext, call_next: ToolCallNext
@@ -179,16 +186,12 @@ async def _report(
         remove()
 
 
-async def _resolve(created: CreateTaskResult, context: ClaimContext) -> CallToolResult:
-    return await _finish(created, context)
-
-
 async def _finish(
-    created: CreateTaskResult, context: ClaimContext | ToolCallContext
+    created: CreateTaskResult, context: ClaimContext | ToolCallContext, *, listen: bool = False
 ) -> CallToolResult:
     task = Task(context.session, created, read_timeout_seconds=context.read_timeout_seconds)
     try:
-        return await task.wait()
+        return await task.wait(listen=listen)
     except BaseException as exc:
         if task.is_left_alone:
             exc.add_note(f"The task {task.task_id!r} may go on at the server")

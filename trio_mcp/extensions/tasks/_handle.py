@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
-from trio_mcp._checks import check_kind
+from trio_mcp._checks import check_flag, check_kind
 from trio_mcp._codec._public import from_json, to_json
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.client import Client, ClientSession
@@ -14,6 +14,8 @@ from trio_mcp.errors import InvalidResponse, LocalError, MCPError
 from trio_mcp.types import INVALID_PARAMS, CallToolResult, EmptyResult
 
 from ._answering import Answering
+from ._hearing import hearing
+from ._hearing import listen as hear_on_stream
 from ._older_requests import OlderRequests, wait_for_result
 from ._polling import Polling
 from ._stored import OVER
@@ -181,11 +183,17 @@ class Task:
         if (await self.get()).status not in OVER:
             raise MCPError.from_error_data(refusal)
 
-    async def wait(self) -> CallToolResult:
+    async def wait(self, *, listen: bool = False) -> CallToolResult:
         """Wait until it is over, and have the client's callbacks answer what it asks meanwhile.
 
         Of several that wait by one handle one asks the server, and the others go on when it has
         the result, or in its place when it leaves: nothing is asked twice of the user.
+
+        Args:
+          listen: Have a server of 2026-07-28 tell what becomes of the task, by
+            ``subscriptions/listen``, so that it is asked when there is something to know. It is
+            asked as often as ever besides, as it need not tell. Worth a stream of its own where
+            the server wants to be asked seldom. One of 2025-11-25 tells by itself, if at all.
 
         Returns:
           What the tool returned. It is not compared with the tool's output schema:
@@ -205,23 +213,29 @@ class Task:
           The task goes on.
 
         """
+        check_flag("listen", listen)
         async with self._turn:
             if self._result is None:
-                self._result = await self._wait()
+                self._result = await self._wait(listen)
             return self._result
 
-    async def _wait(self) -> CallToolResult:
+    async def _wait(self, listen: bool) -> CallToolResult:
         polling = Polling(self.get, self._session.wait_lost, self._latest)
         older = self._older()
         try:
-            if older is not None:
+            if older is None:
+                return await self._poll_and_answer(polling, listen)
+            with hearing(self._session, self.task_id, polling.hurry):
                 return await wait_for_result(older, CallToolResult, polling)
-            return await self._poll_and_answer(polling)
         finally:
             self.is_left_alone = polling.is_in_vain
 
-    async def _poll_and_answer(self, polling: Polling) -> CallToolResult:
+    async def _poll_and_answer(self, polling: Polling, listen: bool) -> CallToolResult:
         async with open_background_nursery() as nursery:
+            if listen:
+                nursery.start_soon(
+                    hear_on_stream, self._session, self.task_id, polling.hurry, name="listen"
+                )
             answering = Answering(self, self._session, nursery)
             while True:
                 task = await polling.next()

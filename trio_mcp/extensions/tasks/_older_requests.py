@@ -147,9 +147,7 @@ async def wait_for_result(
     async with open_background_nursery() as nursery:
         early = _EarlyResult(requests, result_type, polling, nursery)
         while True:
-            task = polling.latest
-            if not isinstance(task, DetailedTask) or task.status not in OVER:
-                task = await polling.next()
+            task = await polling.next()
             if task.status == "cancelled":
                 raise TaskCancelled(task)
             if task.status in OVER:

@@ -10,10 +10,13 @@ import trio
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError, RequestTimeout
 from trio_mcp.types import INTERNAL_ERROR, SERVER_BUSY
 
+from ._stored import OVER
+from ._wire import DetailedTask
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from ._wire import CreateTaskResult, DetailedTask
+    from ._wire import CreateTaskResult
 
 T = TypeVar("T")
 
@@ -52,15 +55,19 @@ class Polling:
     _heard: float = attrs.field(factory=trio.current_time, init=False)
 
     async def next(self) -> DetailedTask:
-        """Ask when it is time to.
+        """Ask when it is time to; what is over is known, and not asked for again.
 
         Raises:
           MCPError: as `patiently`.
 
         """
+        if isinstance(self.latest, DetailedTask) and self.latest.status in OVER:
+            return self.latest
         if self.latest is not None:
             pause = _pause(self.latest, trio.current_time() - self._heard)
-            with trio.move_on_after(pause):
+            # However much there is to hurry for, it leaves the peer room to breathe.
+            await trio.sleep(min(pause, LEAST_POLL_SECONDS))
+            with trio.move_on_after(pause - LEAST_POLL_SECONDS):
                 await self._hurried.wait()
             self._hurried = trio.Event()
         self.latest = await self.patiently(self._ask, may_pass)
