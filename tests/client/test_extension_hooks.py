@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 
+import attrs
 import pytest
 import trio
 import trio.testing
@@ -454,3 +455,49 @@ async def test_the_callback_may_be_called_when_the_question_has_been_answered(
         await server.ask("elicitation/create", QUESTION)
         assert (await answered(server)).result == {"ticket": 7}
         assert [each.action for each in later.answers] == ["decline"]
+
+
+async def test_what_the_callback_is_told_may_be_changed_by_who_stands_further_out(
+    autojump_clock, connect, script, initialized
+):
+    class Marking(ClientExtension):
+        identifier = "com.example/marking"
+
+        async def intercept_request(self, request, context, call_next):
+            return await call_next(request, attrs.evolve(context, meta={"marked": True}))
+
+    class Looking(ClientExtension):
+        identifier = "com.example/looking"
+
+        async def intercept_request(self, request, context, call_next):
+            seen.append(context.meta)
+            return await call_next(request)
+
+    async def elicit(context, params):
+        seen.append(context.meta)
+        return ElicitResult(action="decline")
+
+    seen = []
+    server = script(initialize=initialized())
+    options = {"elicitation_callback": elicit, "extensions": [Marking(), Looking()]}
+    async with connect(server, mode="legacy", **options):
+        await server.ask("elicitation/create", QUESTION)
+        await answered(server)
+        assert seen == [{"marked": True}] * 2
+
+
+async def test_an_extension_that_passes_on_no_question_is_told_so(
+    autojump_clock, connect, script, initialized, caplog
+):
+    class Wrong(ClientExtension):
+        identifier = "com.example/wrong"
+
+        async def intercept_request(self, request, context, call_next):
+            return await call_next(request.params)
+
+    server = script(initialize=initialized())
+    options = {"elicitation_callback": decline, "extensions": [Wrong(), Around("a", [])]}
+    async with connect(server, mode="legacy", **options):
+        await server.ask("elicitation/create", QUESTION)
+        assert (await answered(server)).error.code == -32603
+    assert "passed on" in caplog.text

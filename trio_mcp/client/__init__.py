@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from ._extensions import ClaimContext as ClaimContext
     from ._extensions import ClientExtension as ClientExtension
     from ._extensions import NotificationBinding as NotificationBinding
+    from ._extensions import RequestAnswer as RequestAnswer
     from ._extensions import RequestBinding as RequestBinding
+    from ._extensions import RequestNext as RequestNext
     from ._extensions import ResultClaim as ResultClaim
     from ._extensions import UnexpectedClaimedResult as UnexpectedClaimedResult
     from ._extensions import advertise as advertise
@@ -98,7 +100,9 @@ __all__ = [
     "Pages",
     "ProgressFnT",
     "PromptsListChanged",
+    "RequestAnswer",
     "RequestBinding",
+    "RequestNext",
     "ResourceUpdated",
     "ResourcesListChanged",
     "ResponseCacheStore",
@@ -157,7 +161,9 @@ if not TYPE_CHECKING:
             "Pages": "._pages",
             "ProgressFnT": "._callbacks",
             "PromptsListChanged": "trio_mcp._protocol._subscriptions",
+            "RequestAnswer": "._extensions",
             "RequestBinding": "._extensions",
+            "RequestNext": "._extensions",
             "ResourceUpdated": "trio_mcp._protocol._subscriptions",
             "ResourcesListChanged": "trio_mcp._protocol._subscriptions",
             "ResponseCacheStore": "._cache_store",

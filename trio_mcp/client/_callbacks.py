@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Protocol
 
 import attrs
+import trio
+
+from trio_mcp._rpc._progress import progress_params
+from trio_mcp.types import RELATED_TASK_META_KEY
 
 if TYPE_CHECKING:
     from trio_mcp.types import (
@@ -38,6 +43,34 @@ class ClientRequestContext:
     session: ClientSession
     request_id: RequestId
     meta: JsonObject | None = None
+    _last_progress: float = attrs.field(default=-math.inf, init=False)
+
+    async def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell an older server how far the answer is.
+
+        Does nothing when the server did not ask, or cannot be told since it is a modern one, or
+        when the value did not rise since the last report.
+
+        Raises:
+          TypeError, ValueError: if it is no report, whether somebody listens or not.
+          ConnectionLost: if the connection has ended.
+
+        """
+        params = progress_params(progress, total, message)
+        meta, revision = self.meta or {}, self.session.revision
+        token = meta.get("progressToken")
+        if token is None or revision is None or not progress > self._last_progress:
+            await trio.lowlevel.checkpoint()
+            return
+        self._last_progress = progress
+        if not revision.has_progress_message:
+            params.pop("message", None)
+        if RELATED_TASK_META_KEY in meta:
+            # Tasks: what belongs to one says so.
+            params["_meta"] = {RELATED_TASK_META_KEY: meta[RELATED_TASK_META_KEY]}
+        await self.session.tell("notifications/progress", {"progressToken": token, **params})
 
 
 class SamplingFnT(Protocol):

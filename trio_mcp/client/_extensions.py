@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import attrs
 
@@ -18,7 +18,7 @@ from trio_mcp.types import (
     INTERNAL_ERROR,
     MODERN_PROTOCOL_VERSIONS,
 )
-from trio_mcp.types._base import WireModel
+from trio_mcp.types._base import JsonObject, WireModel
 from trio_mcp.types._methods import is_core_request
 
 if TYPE_CHECKING:
@@ -26,19 +26,29 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from trio_mcp.types import InputRequest
-    from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
 
     from ._callbacks import ClientRequestContext
     from ._session import ClientSession
     from ._tool_calls import ToolCallAnswer, ToolCallContext, ToolCallNext
 
-    RequestAnswer: TypeAlias = WireModel | JsonObject | types.ErrorData
-    AnswerNext: TypeAlias = Callable[[InputRequest], Awaitable[RequestAnswer]]
 
 ClaimedT = TypeVar("ClaimedT", bound="types.Result")
 NotifyParamsT = TypeVar("NotifyParamsT", bound=WireModel)
 RequestParamsT = TypeVar("RequestParamsT")
+
+RequestAnswer: TypeAlias = WireModel | JsonObject | types.ErrorData
+"""What a request of the server is answered with: a result, as a type or as JSON, or an error."""
+
+
+class RequestNext(Protocol):
+    """Has a question answered by what stands inside of an extension."""
+
+    def __call__(
+        self, request: InputRequest, context: ClientRequestContext | None = None, /
+    ) -> Awaitable[RequestAnswer]:
+        """Give the answer to a question; the callback is told what it was, unless otherwise."""
+        ...
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -279,7 +289,7 @@ class ClientExtension:
         return ()
 
     async def intercept_request(
-        self, request: InputRequest, context: ClientRequestContext, call_next: AnswerNext
+        self, request: InputRequest, context: ClientRequestContext, call_next: RequestNext
     ) -> RequestAnswer:
         """Stand round every question that a callback answers: look on, change it, or answer.
 
@@ -290,8 +300,9 @@ class ClientExtension:
         Args:
           request: The question, with its params.
           context: What the callback is told of it.
-          call_next: Awaited with the question, gives the answer. It may be called later, and in
-              another task, while the session is open.
+          call_next: Awaited with the question, and a changed copy of the context if need be,
+              gives the answer. It may be called later, and in another task, while the session is
+              open.
 
         Returns:
           The answer. Requests of older servers may be answered with any other result, too, which

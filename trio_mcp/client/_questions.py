@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from trio_mcp.types._revisions import Revision
 
     from ._callbacks import ClientRequestContext
-    from ._extensions import AnswerNext, RequestAnswer, RequestBinding
+    from ._extensions import RequestAnswer, RequestBinding, RequestNext
 
     InterceptRequest: TypeAlias = Callable[
-        [InputRequest, ClientRequestContext, AnswerNext], Awaitable[RequestAnswer]
+        [InputRequest, ClientRequestContext, RequestNext], Awaitable[RequestAnswer]
     ]
 
 
@@ -47,7 +47,7 @@ async def ask_intercepted(
     interceptors: Sequence[tuple[str, InterceptRequest]],
     request: InputRequest,
     context: ClientRequestContext,
-    ask: AnswerNext,
+    ask: RequestNext,
 ) -> Any:
     """Put a question to a callback through those that stand round it; the first is outermost.
 
@@ -63,19 +63,33 @@ async def ask_intercepted(
     """
     call_next = ask
     for name, intercept in reversed(interceptors):
-        call_next = functools.partial(_intercept, name, intercept, context, call_next)
+        call_next = functools.partial(_intercept, name, intercept, call_next, context)
     return await call_next(request)
 
 
 async def _intercept(
     name: str,
     intercept: InterceptRequest,
+    call_next: RequestNext,
     context: ClientRequestContext,
-    call_next: AnswerNext,
     request: InputRequest,
+    changed: ClientRequestContext | None = None,
+    /,
 ) -> RequestAnswer:
-    check_kind(f"what {name} passes on", request, types.Request)
-    return await awaited(name, intercept(request, context, call_next))
+    check_kind("what is passed on", request, types.Request)
+    told = context if changed is None else changed
+    return await awaited(name, intercept(request, told, _telling(call_next, told)))
+
+
+def _telling(call_next: RequestNext, told: ClientRequestContext) -> RequestNext:
+    """Pass on what somebody further out has changed in the context."""
+
+    def answer(
+        request: InputRequest, changed: ClientRequestContext | None = None, /
+    ) -> Awaitable[RequestAnswer]:
+        return call_next(request, told if changed is None else changed)
+
+    return answer
 
 
 async def serve(

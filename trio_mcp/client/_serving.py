@@ -194,8 +194,11 @@ class ClientServing(Serving):
     async def _ask_intercepted(
         self, context: ClientRequestContext, method: str, params: Any
     ) -> Any:
-        async def ask(request: InputRequest) -> InputResponse | ErrorData:
-            return await self._ask(context, method, request.params)
+        async def ask(
+            request: InputRequest, changed: ClientRequestContext | None = None, /
+        ) -> InputResponse | ErrorData:
+            told = context if changed is None else changed
+            return await self._ask(told, method, request.params)
 
         request = question_of(method, params)
         interceptors = self._extensions.question_interceptors

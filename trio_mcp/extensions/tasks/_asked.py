@@ -15,6 +15,7 @@ from trio_mcp._checks import check_callable, check_number, check_whole
 from trio_mcp._codec import excerpt
 from trio_mcp._codec._public import to_json
 from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp.client import ClientRequestContext
 from trio_mcp.errors import LocalError, MCPError
 from trio_mcp.types import (
     INTERNAL_ERROR,
@@ -39,8 +40,14 @@ from ._stored import StoredTask
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
-    from trio_mcp.client import ClientSession
-    from trio_mcp.types import JsonObject, Task, TaskMetadata
+    from trio_mcp.client import ClientSession, RequestNext
+    from trio_mcp.types import (
+        CreateMessageRequest,
+        ElicitRequest,
+        JsonObject,
+        Task,
+        TaskMetadata,
+    )
 
     AnswerFnT = Callable[[], Awaitable[WireModel | JsonObject | ErrorData]]
 
@@ -101,6 +108,22 @@ class _Asked:
     over: trio.Event = attrs.field(factory=trio.Event, init=False)
 
 
+@attrs.define(eq=False, kw_only=True)
+class _TaskContext(ClientRequestContext):
+    """What the callback knows whose answer is for a task: all that it reports belongs to that."""
+
+    asked: _Asked
+
+    async def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """See `ClientRequestContext.report_progress`. It ends with the task (task progress)."""
+        if self.asked.task.is_over:
+            await trio.lowlevel.checkpoint()
+        else:
+            await ClientRequestContext.report_progress(self, progress, total, message)
+
+
 class AskedTasks:
     """The tasks that the server of one session has made.
 
@@ -119,20 +142,27 @@ class AskedTasks:
 
     # What becomes of them
 
-    def begin(self, method: str, wanted: TaskMetadata, answer: AnswerFnT) -> CreateTaskResult:
+    def begin(
+        self,
+        request: ElicitRequest | CreateMessageRequest,
+        wanted: TaskMetadata,
+        context: ClientRequestContext,
+        call_next: RequestNext,
+    ) -> CreateTaskResult:
         """Have a question answered in a task of its own.
 
         Args:
-          method: Of the question.
+          request: The question.
           wanted: What the server wants of the task.
-          answer: Has the callback answer it.
+          context: What the callback is told of the question.
+          call_next: Has the callback answer it.
 
         Raises:
           MCPError: -32602 if that cannot be had.
           TooManyTasks: if there are as many as there may be.
 
         """
-        seconds = seconds_wanted(wanted)
+        method, seconds = request.method, seconds_wanted(wanted)
         ttl = self._bounds.ttl if seconds is None else min(seconds, self._bounds.ttl)
         if len(self._tasks) >= self._bounds.max_tasks or self._running >= self._bounds.max_running:
             logger.info("A task for %s was refused: there are %d", method, len(self._tasks))
@@ -142,7 +172,15 @@ class AskedTasks:
         scope = trio.CancelScope(deadline=trio.current_time() + ttl)
         asked = self._tasks[task.task_id] = _Asked(task, self._made, scope)
         self._running += 1
-        self._nursery.start_soon(self._live, asked, answer, name=f"task for {method}")
+        told = _TaskContext(
+            session=context.session,
+            request_id=context.request_id,
+            meta={**(context.meta or {}), **related_to(task.task_id)},
+            asked=asked,
+        )
+        self._nursery.start_soon(
+            self._live, asked, lambda: call_next(request, told), name=f"task for {method}"
+        )
         logger.info("The task %.6s… for %s has begun", task.task_id, method)
         return CreateTaskResult(task=task.to_task(), meta=related_to(task.task_id))
 

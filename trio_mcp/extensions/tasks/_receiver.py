@@ -10,6 +10,7 @@ from trio_mcp.client import ClientExtension, RequestBinding
 from trio_mcp.errors import MCPError
 from trio_mcp.types import (
     METHOD_NOT_FOUND,
+    RELATED_TASK_META_KEY,
     CancelTaskRequestParams,
     CancelTaskResult,
     ClientTasksCapability,
@@ -17,7 +18,9 @@ from trio_mcp.types import (
     GetTaskPayloadRequestParams,
     GetTaskRequestParams,
     GetTaskResult,
+    ListRootsRequest,
     PaginatedRequestParams,
+    Result,
     TasksCancelCapability,
     TasksCreateElicitationCapability,
     TasksCreateMessageCapability,
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from trio_mcp.client import ClientRequestContext, ClientSession
+    from trio_mcp.client import ClientRequestContext, ClientSession, RequestAnswer, RequestNext
     from trio_mcp.types import ClientCapabilities, InputRequest, JsonObject, ListTasksResult
 
     from ._asked import AskedTasks
@@ -88,13 +91,21 @@ class TaskReceiver(ClientExtension):
         return nullcontext() if self._accepts is None else open_asked(session, self._accepts)
 
     async def intercept_request(
-        self, request: InputRequest, context: ClientRequestContext, call_next: Any
-    ) -> Any:
+        self, request: InputRequest, context: ClientRequestContext, call_next: RequestNext
+    ) -> RequestAnswer:
         """See `ClientExtension.intercept_request`."""
-        wanted = getattr(request.params, "task", None)
-        if wanted is None or self._accepts is None or not _has_tasks(context.session):
+        if context.session.protocol_version not in VERSIONS:
             return await call_next(request)
-        return _tasks_of(context).begin(request.method, wanted, lambda: call_next(request))
+        if self._accepts is not None and not isinstance(request, ListRootsRequest):
+            wanted = request.params.task
+            if wanted is not None:
+                return _tasks_of(context).begin(request, wanted, context, call_next)
+        answer = await call_next(request)
+        related = (context.meta or {}).get(RELATED_TASK_META_KEY)
+        if related is None or not isinstance(answer, Result):
+            return answer
+        # What answers a question of a task says that it belongs to that, too.
+        return answer.evolve(meta={**(answer.meta or {}), RELATED_TASK_META_KEY: related})
 
     # Requests about tasks
 
@@ -117,10 +128,6 @@ class TaskReceiver(ClientExtension):
         self, context: ClientRequestContext, params: PaginatedRequestParams
     ) -> ListTasksResult:
         return _tasks_of(context).list(params.cursor)
-
-
-def _has_tasks(session: ClientSession) -> bool:
-    return session.protocol_version in VERSIONS
 
 
 def _tasks_of(context: ClientRequestContext) -> AskedTasks:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 
 import pytest
 import trio
 import trio.testing
 
-from trio_mcp.client import ClientSession
+from trio_mcp.client import Client, ClientSession, RestartPolicy
 from trio_mcp.errors import MCPError
 from trio_mcp.extensions import AcceptedTasks, TasksClientExtension
 from trio_mcp.transports import open_memory_channel_pair
@@ -493,6 +494,46 @@ async def test_tasks_end_when_their_server_has_gone(autojump_clock):
         assert person.left == person.asked
 
 
+class Series(AbstractAsyncContextManager):
+    """A transport to one server after the other."""
+
+    def __init__(self):
+        self.servers = []
+
+    async def __aenter__(self):
+        near, far = open_memory_channel_pair(as_text=True)
+        self.servers.append(AskingServer())
+        self.nursery = trio.open_nursery()
+        nursery = await self.nursery.__aenter__()
+        self.scope = nursery.cancel_scope
+        nursery.start_soon(self.servers[-1].run, far)
+        return near
+
+    async def __aexit__(self, *exc_info):
+        self.scope.cancel()
+        return await self.nursery.__aexit__(*exc_info)
+
+
+async def test_a_server_that_takes_the_place_of_another_has_none_of_its_tasks(autojump_clock):
+    person = Person()
+    series = Series()
+    client = Client(
+        series,
+        mode="2025-11-25",
+        elicitation_callback=person.elicit,
+        extensions=[TasksClientExtension()],
+        restart=RestartPolicy(),
+    )
+    async with client:
+        task = await series.servers[0].ask_in_task()
+        await person.is_asked.wait()
+        await series.servers[0].channel.aclose()
+        await trio.sleep(10)
+        assert person.left == person.asked
+        assert await code_of(series.servers[1].about("tasks/get", task["taskId"])) == -32602
+        assert (await series.servers[1].ask_in_task())["status"] == "working"
+
+
 async def test_a_callback_in_a_task_may_ask_the_server(autojump_clock):
     class Pinging(AskingServer):
         async def _take(self, message):
@@ -509,6 +550,74 @@ async def test_a_callback_in_a_task_may_ask_the_server(autojump_clock):
     async with served(server, elicitation_callback=pinging):
         task = await server.ask_in_task()
         assert (await server.about("tasks/result", task["taskId"]))["action"] == "cancel"
+
+
+# What belongs to a task says so
+
+
+@pytest.mark.req("R-581", "R-582", "R-619")
+async def test_progress_of_the_callback_belongs_to_the_task_and_goes_by_its_token(autojump_clock):
+    async def elicit(context, params):
+        await asked.wait()
+        await context.report_progress(1, 2, "half")
+        return ElicitResult(action="decline")
+
+    asked = trio.Event()
+    server = AskingServer()
+    async with served(server, elicitation_callback=elicit):
+        params = {**FORM, "task": {}, "_meta": {"progressToken": "p"}}
+        task_id = (await server.ask("elicitation/create", params))["task"]["taskId"]
+        asked.set()
+        await server.about("tasks/result", task_id)
+        told = [each.params for each in server.notified if "progress" in each.method]
+        assert told == [
+            {
+                "progressToken": "p",
+                "progress": 1,
+                "total": 2,
+                "message": "half",
+                "_meta": {RELATED: {"taskId": task_id}},
+            }
+        ]
+
+
+@pytest.mark.req("R-583")
+async def test_nothing_is_reported_of_a_task_that_is_over(autojump_clock):
+    async def stubborn(context, params):
+        await context.report_progress(1)
+        with trio.CancelScope(shield=True):
+            await trio.sleep(5)
+            await context.report_progress(2)
+            reported.set()
+        return ElicitResult(action="decline")
+
+    reported = trio.Event()
+    server = AskingServer()
+    async with served(server, elicitation_callback=stubborn):
+        params = {**FORM, "task": {}, "_meta": {"progressToken": "p"}}
+        task_id = (await server.ask("elicitation/create", params))["task"]["taskId"]
+        await trio.testing.wait_all_tasks_blocked()
+        await server.about("tasks/cancel", task_id)
+        await reported.wait()
+        await server.about("tasks/get", task_id)
+        told = [each.params["progress"] for each in server.notified if "progress" in each.method]
+        assert told == [1]
+
+
+@pytest.mark.req("R-619")
+@pytest.mark.parametrize("tasks", [TasksClientExtension(), TasksClientExtension(accepts=None)])
+async def test_what_answers_a_question_of_a_task_of_the_server_says_so(autojump_clock, tasks):
+    async def elicit(context, params):
+        await context.report_progress(1)
+        return ElicitResult(action="decline", meta={"own": 1})
+
+    related = {RELATED: {"taskId": "of-server"}}
+    server = AskingServer()
+    async with served(server, tasks=[tasks], elicitation_callback=elicit):
+        params = {**FORM, "_meta": {**related, "progressToken": "p"}}
+        answer = await server.ask("elicitation/create", params)
+        assert answer == {"action": "decline", "_meta": {"own": 1, **related}}
+        assert server.notified[-1].params["_meta"] == related
 
 
 # For those who look after it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import trio
 import trio.testing
@@ -18,6 +20,7 @@ from trio_mcp.extensions import (
     TasksNotSupported,
     ask_in_task,
 )
+from trio_mcp.transports import StdioServerParameters
 from trio_mcp.types import (
     CreateMessageRequest,
     CreateMessageRequestParams,
@@ -81,6 +84,34 @@ async def test_a_server_asks_in_a_task_and_fetches_the_answer(road):
     async with connect(server_that(act), road, **options) as client:
         result = await client.call_tool("act")
         assert result.content[0].text == "('working', 'decline', 'ho', 'completed', 60000)"
+
+
+PROGRAM = """
+from trio_mcp import Context, MCPServer
+from trio_mcp.extensions import ask_in_task
+from trio_mcp.types import ElicitRequest, ElicitRequestFormParams
+
+mcp = MCPServer("clerk")
+
+@mcp.tool()
+async def act(ctx: Context) -> str:
+    schema = {"type": "object", "properties": {}}
+    params = ElicitRequestFormParams(message="Name?", requested_schema=schema)
+    task = await ask_in_task(ctx, ElicitRequest(params=params))
+    return (await task.wait()).action
+
+mcp.run("stdio")
+"""
+
+
+async def test_a_server_in_another_process_asks_in_a_task():
+    person = Person()
+    person.may_answer.set()
+    server = StdioServerParameters(command=sys.executable, args=["-c", PROGRAM])
+    async with Client(server, elicitation_callback=person.elicit, **OPTIONS) as client:
+        result = await client.call_tool("act")
+        assert result.content[0].text == "decline"
+    assert person.asked[0].task is not None
 
 
 @pytest.mark.req("R-607", "R-608", "R-630")
