@@ -57,7 +57,7 @@ async def test_the_list_of_tools_says_of_each_whether_it_is_a_task(road):
 # Which calls become tasks
 
 
-@pytest.mark.req("R-610", "R-611", "R-613", "R-621", "R-622", "R-623", "R-624", "R-625")
+@pytest.mark.req("R-610", "R-613", "R-623", "R-624", "R-625")
 @on_every_road
 async def test_a_call_that_asks_for_a_task_gets_one_at_once(road):
     async with connect(studio(patience=60).mcp, road) as raw:
@@ -72,7 +72,23 @@ async def test_a_call_that_asks_for_a_task_gets_one_at_once(road):
         assert await raw.get(task["taskId"]) == task
 
 
-@pytest.mark.req("R-612", "R-653")
+@pytest.mark.req("R-621", "R-622", "R-623")
+@in_memory
+async def test_each_answer_about_a_task_says_since_when_it_is_so(road):
+    made = studio(clock=lambda: 1_000_000 + trio.current_time())
+    async with connect(made.mcp, road) as raw:
+        created = await raw.create("paint", {"seconds": 10})
+        working = await raw.get(created["taskId"])
+        done = await raw.until(created["taskId"])
+        assert created["createdAt"] == working["createdAt"] == done["createdAt"]
+        assert created["lastUpdatedAt"] == working["lastUpdatedAt"] < done["lastUpdatedAt"]
+        for each in (created, working, done):
+            assert ISO_8601.fullmatch(each["createdAt"])
+            assert ISO_8601.fullmatch(each["lastUpdatedAt"])
+            assert each["ttl"] == 3_600_000
+
+
+@pytest.mark.req("R-611", "R-612", "R-653")
 @in_memory
 async def test_ids_are_unique_and_cannot_be_guessed(road):
     async with connect(studio().mcp, road) as raw:

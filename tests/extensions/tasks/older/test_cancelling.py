@@ -21,7 +21,7 @@ def clock(request):
     return None if road == "http" else request.getfixturevalue("autojump_clock")
 
 
-@pytest.mark.req("R-577", "R-640", "R-641", "R-621", "R-622", "R-632")
+@pytest.mark.req("R-577", "R-640", "R-641", "R-621", "R-632")
 @on_every_road
 async def test_a_cancelled_task_is_over_before_the_answer_and_its_tool_is_cancelled(road):
     made = studio()

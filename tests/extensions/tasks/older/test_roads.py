@@ -44,7 +44,7 @@ async def on(road: str) -> AsyncGenerator[Raw, None]:
 real_roads = pytest.mark.parametrize("road", ["stdio", "http"])
 
 
-@pytest.mark.req("R-626", "R-633", "R-649", "R-581", "R-582", "R-619")
+@pytest.mark.req("R-626", "R-633", "R-649")
 @real_roads
 async def test_a_call_as_a_task_from_the_beginning_to_the_end(road):
     with trio.fail_after(SOON):
@@ -231,7 +231,7 @@ async def test_who_polls_is_not_answered_by_a_stream(keeps):
 # Who may ask
 
 
-@pytest.mark.req("R-650", "R-651", "R-652", "R-655", "R-638", "R-600")
+@pytest.mark.req("R-650", "R-651", "R-652", "R-655", "R-638")
 async def test_a_task_is_that_of_the_principal_who_asked_for_it():
     made = studio(server=PROTECTED)
     with trio.fail_after(SOON):
@@ -256,7 +256,7 @@ async def test_a_task_is_that_of_the_principal_who_asked_for_it():
             assert listed == await ada.get(task_id)
 
 
-@pytest.mark.req("R-635", "R-636", "R-637", "R-645", "R-638", "R-632")
+@pytest.mark.req("R-635", "R-636", "R-637", "R-645")
 async def test_tasks_are_listed_by_pages(monkeypatch):
     monkeypatch.setattr("trio_mcp.extensions.tasks._older.PAGE", 3)
     made = studio(server=PROTECTED)
