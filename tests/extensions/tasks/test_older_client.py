@@ -418,6 +418,24 @@ async def test_a_call_may_be_cancelled_anywhere_and_leaves_no_task_at_work(suppo
 # The handle
 
 
+@pytest.mark.req("R-643")
+async def test_nothing_depends_on_what_a_server_keeps_of_a_cancelled_task():
+    server = OlderServer("required", "working")
+    async with connect_older(server) as client:
+        task = Task(client, "t")
+        await task.cancel()
+        server.answers["tasks/get"] = MCPError(-32602, "Unknown task: t")
+        with pytest.raises(TaskCancelled):
+            await task.wait()
+        assert server.methods == ["tasks/cancel"]
+        del server.answers["tasks/get"]
+        server.cancelled = False
+        with trio.move_on_after(5):
+            await client.call_tool("work")
+    # Nor does a call that is cancelled ask what has become of it.
+    assert server.methods[-1] == "tasks/cancel"
+
+
 async def test_a_handle_asks_cancels_and_tells_who_is_to_answer():
     server = OlderServer("required", "working")
     async with connect_older(server) as client:
