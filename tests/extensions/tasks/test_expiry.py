@@ -138,8 +138,10 @@ class Slow(Uncertain):
 
 async def test_what_was_given_up_with_the_run_is_deleted_before_that_ends():
     store = Slow()
-    async with trio.open_nursery() as nursery, run_of(store) as run:
-        nursery.start_soon(partial(keep, run))
-        await trio.testing.wait_all_tasks_blocked()
-        nursery.cancel_scope.cancel()
+    with trio.CancelScope() as scope:
+        # Requests end before the run does.
+        async with run_of(store) as run, trio.open_nursery() as requests:
+            requests.start_soon(partial(keep, run))
+            await trio.testing.wait_all_tasks_blocked()
+            scope.cancel()
     assert await store.get(store.made) is None

@@ -15,6 +15,7 @@ from ._studio import (
     TOOLS,
     Colour,
     answer_blue,
+    ask_raw,
     connect,
     error_of,
     in_memory,
@@ -163,3 +164,34 @@ async def test_a_call_that_asks_when_there_is_room_again_becomes_a_task(road):
         [created] = results
         assert isinstance(created, CreateTaskResult)
         assert (await Task(client, created).wait()).content[0].text == "blue"
+
+
+@pytest.mark.req("R-656")
+@in_memory
+@pytest.mark.parametrize("mode", ["2026-07-28", "2025-11-25"])
+async def test_middleware_may_limit_how_often_clients_ask_about_tasks(road, mode):
+    made, asked = studio(), []
+
+    async def limit(ctx, call_next):
+        if ctx.method.startswith("tasks/"):
+            now = trio.current_time()
+            asked[:] = [when for when in asked if when > now - 60]
+            if len(asked) == 3:
+                raise MCPError(SERVER_BUSY, "Too many requests", {"retryAfter": 60.0})
+            asked.append(now)
+        return await call_next(ctx)
+
+    made.mcp.middleware.append(limit)
+    more = {"tasks/update": {"inputResponses": {}}}
+    methods = {
+        "2026-07-28": ["tasks/get", "tasks/update", "tasks/cancel"],
+        "2025-11-25": ["tasks/get", "tasks/result", "tasks/cancel", "tasks/list"],
+    }[mode]
+    async with connect(made.mcp, road, mode=mode) as client:
+        for method in methods:
+            params = {} if method == "tasks/list" else {"taskId": "x", **more.get(method, {})}
+            for _ in range(3):
+                error = await error_of(ask_raw(client, method, **params))
+                assert error.code != SERVER_BUSY
+            assert (await error_of(ask_raw(client, method, **params))).code == SERVER_BUSY
+            await trio.sleep(61)

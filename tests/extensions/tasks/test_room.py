@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from trio_mcp.extensions import InMemoryTaskStore
@@ -24,7 +26,8 @@ async def kept(store, names):
 
 @pytest.mark.req("R-657")
 @in_each_store
-async def test_a_principal_with_too_many_loses_what_was_over_first(kind, request):
+async def test_a_principal_with_too_many_loses_what_was_over_first(kind, request, caplog):
+    caplog.set_level(logging.INFO, logger="trio_mcp.extensions.tasks")
     async with open_store(kind, request, max_tasks_per_owner=3) as store:
         await store.create(stored("running", owner="ada"))
         await over(store, "late", 9.0, owner="ada")
@@ -40,6 +43,10 @@ async def test_a_principal_with_too_many_loses_what_was_over_first(kind, request
         assert await kept(store, [*names, "newer"]) == ["running", "of bob", "new", "newer"]
         if kind == "memory":
             assert told == ["early", "new", "late", "newer"]
+    said = [each for each in caplog.messages if "forgotten" in each]
+    assert said == [
+        f"The task {each}… was over, and is forgotten for a new one" for each in ("early", "late")
+    ]
 
 
 @pytest.mark.req("R-657")

@@ -9,7 +9,7 @@ import trio
 
 from trio_mcp._checks import check_kind, check_whole
 
-from ._store import Listeners, TaskPage, TooManyTasks, read_position
+from ._store import Listeners, TaskPage, TooManyTasks, read_position, tell_forgotten
 from ._stored import StoredTask
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class InMemoryTaskStore:
             first = min((each for each in own if each.is_over), key=_by_change, default=None)
             if first is not None:
                 self._drop(first.task_id)
+                tell_forgotten(first.task_id)
                 return [*dropped, first.task_id]
         raise TooManyTasks("Too many tasks are kept; try again later")
 

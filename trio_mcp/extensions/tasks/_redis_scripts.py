@@ -30,12 +30,14 @@ end
 # Without an owner there is nobody to count for. With one, what has been over for longest makes
 # room, and what is not there any more, though its set says so, before that. A set lives as long as
 # the last of its tasks, and no place in the order is taken twice, though the clock be turned back.
+# Gives the id of what was forgotten, or an empty one; nothing if there was no room.
 CREATE: Final = (
     _TIME
     + _WITHOUT_EXPIRED
     + b"""
 local task, ends, order = KEYS[1], KEYS[2], KEYS[3]
 local version, written, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local forgotten = ''
 if ends then
   drop_expired(ends, order)
   if redis.call('ZCARD', ends) >= tonumber(ARGV[6]) then
@@ -44,12 +46,12 @@ if ends then
       local over = tonumber(redis.call('HGET', name, 'over') or 0)
       if over and (not since or over < since) then first, since = name, over end
     end
-    if not first then return 0 end
-    local id = redis.call('HGET', first, 'id')
+    if not first then return nil end
+    forgotten = redis.call('HGET', first, 'id') or ''
     redis.call('ZREM', ends, first)
     redis.call('ZREM', order, first)
     redis.call('DEL', first)
-    if id then redis.call('PUBLISH', ARGV[4], id) end
+    if forgotten ~= '' then redis.call('PUBLISH', ARGV[4], forgotten) end
   end
   local last = redis.call('ZREVRANGE', order, 0, 0, 'WITHSCORES')[2]
   local place = math.max(micros, (tonumber(last) or 0) + 1)
@@ -64,7 +66,7 @@ redis.call('HSET', task, 'version', version, 'task', written, 'over', ARGV[7],
   'id', ARGV[5], 'mark', ARGV[8])
 redis.call('PEXPIRE', task, ttl)
 redis.call('PUBLISH', ARGV[4], ARGV[5])
-return 1
+return forgotten
 """
 )
 

@@ -23,7 +23,7 @@ from trio_mcp.types import INTERNAL_ERROR
 
 from ._redis_presence import Presence
 from ._redis_scripts import CREATE, DELETE, GET, LIST, REPLACE
-from ._store import Listeners, TaskPage, TooManyTasks, read_position
+from ._store import Listeners, TaskPage, TooManyTasks, read_position, tell_forgotten
 from ._stored import StoredTask
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class RedisTaskStore:
         keys = [self._name(task.task_id)]
         if task.owner is not None:
             keys += self._names_of(task.owner)
-        is_kept = await self._links.here().ask(
+        forgotten: bytes | None = await self._links.here().ask(
             b"EVAL",
             CREATE,
             len(keys),
@@ -139,8 +139,10 @@ class RedisTaskStore:
             _over_since(task),
             self._presence.mark,
         )
-        if not is_kept:
+        if forgotten is None:
             raise TooManyTasks("Too many tasks are kept; try again later")
+        if forgotten:
+            tell_forgotten(forgotten.decode())
 
     async def get(self, task_id: str) -> StoredTask | None:
         """See `TaskStore.get`. A task whose process is gone has failed.

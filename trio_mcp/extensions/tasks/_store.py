@@ -159,6 +159,11 @@ class Listeners:
                 logger.exception("A listener of a task store failed")
 
 
+def tell_forgotten(task_id: str) -> None:
+    """Log that a task has made room for another before its time."""
+    logger.info("The task %.6s… was over, and is forgotten for a new one", task_id)
+
+
 def read_position(position: str | None) -> int:
     """Read the position of a page of tasks.
 
