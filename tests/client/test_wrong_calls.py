@@ -514,3 +514,24 @@ async def test_a_client_is_used_inside_of_its_block_only(road):
             pass
     with pytest.raises(MCPError, match="closed"):
         await session.call_tool("add", {"a": 1, "b": 2})
+
+
+@pytest.mark.req("R-046", "R-048")
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+@pytest.mark.parametrize("road", ["direct", "text"])
+async def test_keys_of_meta_follow_the_grammar(road, mode):
+    async with connected(road, mode) as client:
+        good = {"com.example/colour": "red", "traceparent": "00-1-2-01"}
+        await client.list_tools(meta=good)
+        await client.call_tool("work", meta=good)
+        for verb in (
+            lambda meta: client.list_tools(meta=meta),
+            lambda meta: client.call_tool("work", meta=meta),
+            lambda meta: client.read_resource("a://b", meta=meta),
+            lambda meta: client.get_prompt("p", meta=meta),
+            lambda meta: client.session.call_tool("work", meta=meta),
+        ):
+            with pytest.raises(ValueError, match=r"meta: expected keys like .* got 'no good'"):
+                await verb({**good, "no good": 1})
+        # Nothing was sent, and nothing is broken.
+        assert (await client.call_tool("work")).content == [TextContent(text="done")]

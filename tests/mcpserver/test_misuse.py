@@ -252,3 +252,23 @@ def test_any_keyword_may_take_the_context() -> None:
 
     made = Tool.from_function(catching, context_kwarg="ctx", input_schema={"type": "object"})
     assert made.context_kwarg == "ctx"
+
+
+@pytest.mark.req("R-046", "R-048")
+@pytest.mark.parametrize(
+    "publish",
+    [
+        lambda meta: MCPServer().add_tool(fn, meta=meta),
+        lambda meta: MCPServer().tool(meta=meta)(fn),
+        lambda meta: MCPServer().resource("a://b", meta=meta)(fn),
+        lambda meta: MCPServer().resource("a://{n}", meta=meta)(of),
+        lambda meta: TextResource(uri="a://b", text="", meta=meta),
+    ],
+    ids=["a tool", "a decorated tool", "a resource", "a template", "a text"],
+)
+def test_what_is_published_has_keys_that_every_client_can_read(publish):
+    publish({"com.example/colour": "red", "plain": 1})
+    for key in ("no good", "_own", "9.example/x"):
+        with pytest.raises(ValueError, match="meta: expected keys like") as caught:
+            publish({"com.example/colour": "red", key: 1})
+        assert repr(key) in str(caught.value)

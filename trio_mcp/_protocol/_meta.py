@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, cast
 
 from trio_mcp.types import (
     CLIENT_CAPABILITIES_META_KEY,
@@ -19,21 +20,28 @@ if TYPE_CHECKING:
 _LABEL: Final = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _NAME: Final = r"(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
 _KEY: Final = re.compile(rf"(?:(?P<prefix>{_LABEL}(?:\.{_LABEL})*)/)?{_NAME}")
-_RESERVED_LABELS: Final = frozenset({"modelcontextprotocol", "mcp"})
 
 
-def is_valid_meta_key(key: str) -> bool:
-    """Tell whether a ``_meta`` key follows the grammar of the specification."""
-    return _KEY.fullmatch(key) is not None
+def check_meta_keys(argument: str, meta: object) -> None:
+    """Check the keys of a ``_meta`` that is to be sent (basic protocol, "_meta").
 
+    Args:
+      argument: What they were given as, with which the error begins.
+      meta: The ``_meta``. What is no JSON object is for others to refuse.
 
-def is_reserved_meta_key(key: str) -> bool:
-    """Tell whether a key's prefix belongs to the specification (its second label says so)."""
-    match = _KEY.fullmatch(key)
-    if match is None or match["prefix"] is None:
-        return False
-    labels = match["prefix"].split(".")
-    return len(labels) > 1 and labels[1] in _RESERVED_LABELS
+    Raises:
+      ValueError: if one does not follow the grammar.
+
+    """
+    if not isinstance(meta, Mapping):
+        return
+    for key in cast("Mapping[object, object]", meta):
+        if isinstance(key, str) and _KEY.fullmatch(key) is None:
+            raise ValueError(
+                f"{argument}: expected keys like 'colour' or 'com.example/colour', of letters, "
+                "digits and, between two of these, '-', '_' and '.', after a dotted prefix and a "
+                f"slash if there is one; got {key!r:.100}"
+            )
 
 
 def is_valid_extension_id(identifier: str) -> bool:

@@ -22,6 +22,7 @@ from trio_mcp._checks import (
 )
 from trio_mcp._codec import checked_copy, encode
 from trio_mcp._protocol._ladder import LOG_LEVELS
+from trio_mcp._protocol._meta import check_meta_keys
 from trio_mcp.types._base import WireModel
 
 from ._cache_store import CacheConfig, CacheMode
@@ -101,6 +102,7 @@ def check_cached(meta: object, cache_mode: object) -> None:
     """Check what says whether a result may come out of the cache."""
     if meta is not None:
         check_mapping("meta", meta)
+        check_meta_keys("meta", meta)
     check_word("cache_mode", cache_mode, CACHE_MODES)
 
 
@@ -108,6 +110,7 @@ def meta_to_json(meta: RequestParamsMeta) -> JsonObject:
     """Write the further ``_meta`` of a request."""
     check_mapping("meta", meta)
     json: JsonObject = checked_copy(dict(meta), "meta")
+    check_meta_keys("meta", json)
     if "progress_token" in json:
         json["progressToken"] = json.pop("progress_token")
     return json

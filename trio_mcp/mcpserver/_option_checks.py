@@ -15,6 +15,7 @@ from trio_mcp._checks import (
     check_text,
     wrong_kind,
 )
+from trio_mcp._protocol._meta import check_meta_keys
 from trio_mcp.server import RequestStateSecurity
 
 from ._path_security import ResourceSecurity
@@ -78,4 +79,5 @@ _TOOL_OPTIONS: Final[dict[str, Check]] = {
     "run_in_thread": check_flag,
     "ignore_unknown_arguments": check_flag,
     "required_scopes": check_scope_names,
+    "meta": check_meta_keys,
 }

@@ -9,6 +9,7 @@ import attrs
 
 from trio_mcp._checks import check_kind, check_scope_names, check_text
 from trio_mcp._codec import excerpt
+from trio_mcp._protocol._meta import check_meta_keys
 from trio_mcp.errors import ResourceError, ResourceNotFoundError
 from trio_mcp.types import InputRequiredResult
 from trio_mcp.types import ResourceTemplate as WireResourceTemplate
@@ -110,6 +111,7 @@ class ResourceTemplate:
         check_text("uri_template", uri_template)
         check_kind("security", security, ResourceSecurity)
         check_scope_names("required_scopes", required_scopes)
+        check_meta_keys("meta", meta)
         parsed = UriTemplate.parse(uri_template)
         check_uri_template(uri_template)
         published = name_of(fn, name)

@@ -10,6 +10,7 @@ import trio
 
 from trio_mcp import types
 from trio_mcp._checks import check_kind, check_scope_names, check_text
+from trio_mcp._protocol._meta import check_meta_keys
 
 from ._resource_contents import BINARY, TEXT, ReadResourceContents, contents_of
 from ._resource_uris import check_uri
@@ -61,6 +62,7 @@ class Resource(ABC):
     def __attrs_post_init__(self) -> None:
         check_uri(self.uri)
         check_scope_names("required_scopes", self.required_scopes)
+        check_meta_keys("meta", self.meta)
         self._fill_in()
 
     def _fill_in(self) -> None:

@@ -184,6 +184,7 @@ class Tool:
             run_in_thread=run_in_thread,
             ignore_unknown_arguments=ignore_unknown_arguments,
             required_scopes=required_scopes,
+            meta=meta,
         )
         tool_name = name or callable_name(fn)
         if tool_name == "<lambda>":
