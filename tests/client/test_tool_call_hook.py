@@ -225,13 +225,19 @@ def test_what_is_no_function_is_refused_when_the_client_is_made():
 async def test_whoever_names_the_token_of_progress_hears_of_it(autojump_clock, mode, road):
     heard: list[Any] = []
     called: list[Any] = []
+    messages: list[Any] = []
+
+    async def handle(message: Any) -> None:
+        messages.append(message)
 
     async def call_back(*report: Any) -> None:
         called.append(report)
 
     async def name_token(params: Any, ctx: Any, call_next: Any) -> Any:
         assert ctx.progress_callback is call_back
-        remove = ctx.session.on_notification(lambda method, told: heard.append((method, told)))
+        remove = ctx.session.on_progress("own", lambda *report: heard.append(report))
+        with pytest.raises(ValueError, match="listens to the progress token 'own' already"):
+            ctx.session.on_progress("own", print)
         answer = await call_next(
             params.evolve(meta={**(params.meta or {}), "progress_token": "own"})
         )
@@ -244,12 +250,12 @@ async def test_whoever_names_the_token_of_progress_hears_of_it(autojump_clock, m
         return text("worked")
 
     server = Server("reporting", on_call_tool=run)
-    async with open_client(server, road, mode=mode, extensions=[Watching(name_token)]) as client:
+    options = {"mode": mode, "extensions": [Watching(name_token)], "message_handler": handle}
+    async with open_client(server, road, **options) as client:
         await client.call_tool("work", progress_callback=call_back)
-    [(method, params)] = heard
-    assert method == "notifications/progress"
-    assert (params["progressToken"], params["progress"]) == ("own", 1)
-    assert called == []
+    assert heard == [(1, 2, None)]
+    # It goes neither to the callback of the call nor to the handler of everything else.
+    assert (called, messages) == ([], [])
 
 
 async def test_the_limit_for_all_of_a_call_holds_for_what_stands_round_it(autojump_clock):

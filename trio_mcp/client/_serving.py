@@ -13,6 +13,7 @@ from trio_mcp._codec import DecodeError, decode, excerpt
 from trio_mcp._protocol._ladder import Accepted
 from trio_mcp._protocol._refusals import invalid_params, method_not_found
 from trio_mcp._protocol._sampling_turns import check_tool_turns
+from trio_mcp._rpc._calls import read_progress
 from trio_mcp._rpc._repeats import Repeats
 from trio_mcp._rpc._service import Connection, Serving
 from trio_mcp._rpc._standing import StandingRequests
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from ._session import ClientSession
 
     NotificationListener = Callable[[str, JsonObject], None]
+    ProgressListener = Callable[[float, float | None, str | None], None]
 
 logger: Final = logging.getLogger("trio_mcp.client")
 
@@ -80,6 +82,7 @@ class ClientServing(Serving):
         "_repeats",
         "_session",
         "listeners",
+        "progress_listeners",
         "raise_exceptions",
         "standing",
     )
@@ -98,6 +101,7 @@ class ClientServing(Serving):
         self._extensions = extensions
         self._repeats = Repeats()
         self.listeners: Listeners[NotificationListener] = Listeners()
+        self.progress_listeners: dict[str, ProgressListener] = {}
         self.standing = StandingRequests()
 
     def connect(self, link: Link | None) -> ClientConnection:
@@ -264,6 +268,8 @@ class ClientServing(Serving):
         """See `Serving.notified`. What nobody listens to is dropped."""
         for listener in self.listeners:
             listener(method, params)
+        if method == "notifications/progress" and self._report(params):
+            return None
         binding = self._extensions.binding_for(method)
         if binding is not None:
             read = read_notification(
@@ -287,6 +293,15 @@ class ClientServing(Serving):
             self._repeats.warn(logger, DROPPED, method, excerpt(str(exc)))
             return None
         return functools.partial(_tell, callbacks, method, read)
+
+    def _report(self, params: JsonObject) -> bool:
+        token = params.get("progressToken")
+        report = read_progress(params)
+        listener = self.progress_listeners.get(token) if isinstance(token, str) else None
+        if listener is None or report is None:
+            return False
+        listener(*report)
+        return True
 
     def malformed(
         self, connection: Connection, malformed: Malformed

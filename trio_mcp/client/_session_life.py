@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from trio_mcp._checks import check_callable
+from trio_mcp._checks import check_callable, check_text
 from trio_mcp._rpc._block import GuardedBlock
 from trio_mcp._rpc._nursery import open_background_nursery
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trio_mcp.errors import ConnectionLost
 
     from ._extensions_of_client import OpenLifespan
-    from ._serving import ClientServing, NotificationListener
+    from ._serving import ClientServing, NotificationListener, ProgressListener
 
     OpenLink = Callable[[Serving], AbstractAsyncContextManager[Link]]
 
@@ -181,6 +181,33 @@ class LivingSession:
         """
         check_callable("listener", listener)
         return self._serving.listeners.add(listener)
+
+    def on_progress(self, token: str, listener: ProgressListener) -> Callable[[], None]:
+        """Have a function called with each report of progress that carries a token.
+
+        For a token that was sent in the ``_meta`` of a request without a callback of its own, and
+        that stays valid for longer than the request. The task that reads the wire calls the
+        function: it must neither raise nor take long. Such reports go nowhere else.
+
+        Returns:
+          What takes it back.
+
+        Raises:
+          ValueError: if somebody listens to that token already.
+
+        """
+        check_text("token", token)
+        check_callable("listener", listener)
+        listeners = self._serving.progress_listeners
+        if token in listeners:
+            raise ValueError(f"somebody listens to the progress token {token!r:.80} already")
+        listeners[token] = listener
+
+        def remove() -> None:
+            if listeners.get(token) is listener:
+                del listeners[token]
+
+        return remove
 
     def on_reconnect(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have a function called each time a restarted server takes over from a dead one.

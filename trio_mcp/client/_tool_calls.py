@@ -49,7 +49,7 @@ class ToolCallContext:
       read_timeout_seconds: What the call was given.
       progress_callback: What the call was given. It hears what comes before the answer, unless
         the params that are passed on name a ``progress_token`` in their ``meta``: then whoever
-        named it listens, by `ClientSession.on_notification`.
+        named it listens, by `ClientSession.on_progress`.
 
     """
 

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from trio_mcp._checks import check_flag, check_number
-from trio_mcp._rpc._calls import read_progress
 from trio_mcp._rpc._nursery import finish_begun, finish_within
 from trio_mcp._rpc._reports import Reports
 from trio_mcp.client import ResultClaim
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
         CallToolRequestParams,
         CallToolResult,
         InputRequest,
-        JsonObject,
         RequestParamsMeta,
     )
 
@@ -171,14 +169,11 @@ async def _report(
     token = uuid.uuid4().hex
     reports = Reports(callback, "tools/call", token)
 
-    def take(method: str, told: JsonObject) -> None:
-        if method == "notifications/progress" and told.get("progressToken") == token:
-            report = read_progress(told)
-            if report is not None:
-                reports.put(report)
+    def take(progress: float, total: float | None, message: str | None) -> None:
+        reports.put((progress, total, message))
 
     meta: RequestParamsMeta = {**(params.meta or {}), "progress_token": token}
-    remove = ctx.session.on_notification(take)
+    remove = ctx.session.on_progress(token, take)
     try:
         asking = params.evolve(meta=meta)
         return await reports.beside(_create_and_finish(asking, ctx, call_next))
