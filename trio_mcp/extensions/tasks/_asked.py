@@ -28,9 +28,9 @@ from trio_mcp.types import (
 from ._older_wire import (
     PAGE,
     no_cursor,
+    outcome_of,
     over_already,
     related_to,
-    result_of,
     seconds_wanted,
     unknown,
 )
@@ -246,7 +246,7 @@ class AskedTasks:
         asked = self._find(task_id)
         await asked.over.wait()
         logger.info("The result of the task %.6s… is fetched", task_id)
-        return result_of(asked.task)
+        return outcome_of(asked.task)
 
     def cancel(self, task_id: str) -> Task:
         """Stop one (``tasks/cancel``).

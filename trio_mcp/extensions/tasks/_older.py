@@ -14,7 +14,6 @@ from trio_mcp.errors import MCPError
 from trio_mcp.server import authenticated_principal
 from trio_mcp.types import (
     INTERNAL_ERROR,
-    INVALID_PARAMS,
     METHOD_NOT_FOUND,
     CancelTaskResult,
     CreateTaskResult,
@@ -28,14 +27,23 @@ from trio_mcp.types import (
     TasksToolsCapability,
     ToolExecution,
 )
-from trio_mcp.types._revisions import KNOWN_REVISIONS
 
+from ._older_wire import (
+    PAGE,
+    VERSIONS,
+    members,
+    no_cursor,
+    over_already,
+    related_to,
+    seconds_wanted,
+    unknown,
+)
 from ._store import ListingTaskStore
-from ._work import Work, related_to
+from ._work import Work
 
 if TYPE_CHECKING:
     from trio_mcp.server import CallNext, HandlerResult, ServerRequestContext
-    from trio_mcp.types import CallToolRequestParams, Task, TaskMetadata
+    from trio_mcp.types import CallToolRequestParams
 
     from ._run import TaskRun
     from ._server import TaskSupport
@@ -43,12 +51,6 @@ if TYPE_CHECKING:
     from ._stored import StoredTask
 
 logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
-
-VERSIONS: Final = frozenset(each.version for each in KNOWN_REVISIONS if each.has_tasks)
-"""The revisions whose core has tasks."""
-
-PAGE: Final = 100
-"""Tasks that are listed at a time."""
 
 
 def has_tasks(ctx: ServerRequestContext[Any, Any]) -> bool:
@@ -108,7 +110,7 @@ async def call_tool(
         _refuse(
             f"The tool {excerpt(name)!r} cannot be called as a task, without params.task alone"
         )
-    task = run.new_task(authenticated_principal(ctx), _seconds(wanted))
+    task = run.new_task(authenticated_principal(ctx), seconds_wanted(wanted))
     work = Work(run, ctx, call_next, task=task)
     try:
         await work.begin(ctx)
@@ -127,23 +129,6 @@ def _is_known(ctx: ServerRequestContext[Any, Any], tool: str) -> bool:
     return find is None or find(tool) is not None
 
 
-def _seconds(wanted: TaskMetadata) -> float | None:
-    milliseconds = wanted.ttl
-    if milliseconds is None:
-        return None
-    if milliseconds <= 0:
-        raise MCPError(
-            INVALID_PARAMS,
-            "Invalid params: params.task.ttl: expected a positive number of milliseconds, got "
-            f"{excerpt(milliseconds)}",
-        )
-    # Not more than what floats can hold.
-    return min(milliseconds, _LONGEST_MS) / 1000
-
-
-_LONGEST_MS: Final = 10**15
-
-
 def _refuse(message: str) -> NoReturn:
     raise MCPError(METHOD_NOT_FOUND, message)
 
@@ -153,7 +138,7 @@ def _refuse(message: str) -> NoReturn:
 
 def describe(task: StoredTask) -> GetTaskResult:
     """Answer ``tasks/get``."""
-    return GetTaskResult(**_members(task.to_task()))
+    return GetTaskResult(**members(task.to_task()))
 
 
 async def cancel(run: TaskRun, task_id: str) -> CancelTaskResult:
@@ -165,12 +150,11 @@ async def cancel(run: TaskRun, task_id: str) -> CancelTaskResult:
     """
     cancelled = await run.cancel(task_id)
     if cancelled is not None:
-        return CancelTaskResult(**_members(cancelled.to_task()))
+        return CancelTaskResult(**members(cancelled.to_task()))
     task = await run.store.get(task_id)
     if task is None:
         raise unknown(task_id)
-    status = task.to_task().status
-    raise MCPError(INVALID_PARAMS, f"The task cannot be cancelled: it is {status} already")
+    raise over_already(task)
 
 
 async def list_tasks(
@@ -188,24 +172,7 @@ async def list_tasks(
     try:
         page = await store.list_tasks(owner, position=cursor, limit=PAGE)
     except ValueError:
-        raise MCPError(INVALID_PARAMS, "Invalid cursor", {"cursor": excerpt(cursor)}) from None
+        raise no_cursor(cursor) from None
     now = run.times.clock()
     tasks = [each.to_task() for each in page.tasks if each.expires_at > now]
     return ListTasksResult(tasks=tasks, next_cursor=page.position)
-
-
-def unknown(task_id: str) -> MCPError:
-    """Make the error for a task that is not there, or not for who asks."""
-    return MCPError(INVALID_PARAMS, f"Unknown task: {excerpt(task_id)}")
-
-
-def _members(task: Task) -> dict[str, Any]:
-    return {
-        "task_id": task.task_id,
-        "status": task.status,
-        "status_message": task.status_message,
-        "created_at": task.created_at,
-        "last_updated_at": task.last_updated_at,
-        "ttl": task.ttl,
-        "poll_interval": task.poll_interval,
-    }

@@ -18,15 +18,12 @@ from trio_mcp._codec._public import from_json, to_json
 from trio_mcp._rpc._nursery import finish_begun, open_background_nursery
 from trio_mcp.errors import ConnectionLost, MCPError
 from trio_mcp.types import (
-    INTERNAL_ERROR,
     CallToolResult,
-    ErrorData,
 )
 
 from ._answers import read_question
-from ._older import unknown
+from ._older_wire import outcome_of, related_to, unknown
 from ._store import STORE_SECONDS
-from ._work import related_to
 
 if TYPE_CHECKING:
     from trio_mcp.server import ServerRequestContext
@@ -53,16 +50,7 @@ async def result_of(
     if not task.is_over:
         task = await ResultDesk(run, ctx, task.task_id).wait_over()
     logger.info("The result of the task %.6s… is given out", task.task_id)
-    return _read_result(task)
-
-
-def _read_result(task: StoredTask) -> CallToolResult:
-    if task.error is not None:
-        raise MCPError.from_error_data(from_json(ErrorData, task.error))
-    if task.result is None:
-        raise MCPError(INTERNAL_ERROR, "The task was cancelled")
-    result = from_json(CallToolResult, task.result)
-    return result.evolve(meta={**(result.meta or {}), **related_to(task.task_id)})
+    return from_json(CallToolResult, outcome_of(task))
 
 
 class ResultDesk:

@@ -49,7 +49,7 @@ def seconds_wanted(wanted: TaskMetadata) -> float | None:
     return min(milliseconds, _LONGEST_MS) / 1000
 
 
-def result_of(task: StoredTask) -> JsonObject:
+def outcome_of(task: StoredTask) -> JsonObject:
     """Give what the request of a task that is over would have been answered.
 
     Raises:

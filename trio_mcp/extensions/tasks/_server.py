@@ -37,6 +37,7 @@ from ._answers import read_answer, read_question
 from ._listening import telling
 from ._memory_store import InMemoryTaskStore
 from ._older_result import result_of
+from ._older_wire import VERSIONS, unknown
 from ._run import TaskRun, TaskTimes, open_run
 from ._wire import TASKS, TaskRequestParams, UpdateTaskRequestParams
 from ._work import Work
@@ -137,19 +138,19 @@ class TasksExtension(Extension):
 
     def methods(self) -> Sequence[MethodBinding]:
         """See `Extension.methods`."""
-        both = _VERSIONS | _older.VERSIONS
+        both = _VERSIONS | VERSIONS
         bindings: list[tuple[str, Any, Any, frozenset[str]]] = [
             ("tasks/get", TaskRequestParams, self._get, both),
             ("tasks/update", UpdateTaskRequestParams, self._update, _VERSIONS),
             ("tasks/cancel", TaskRequestParams, self._cancel, both),
-            ("tasks/result", TaskRequestParams, self._result, _older.VERSIONS),
+            ("tasks/result", TaskRequestParams, self._result, VERSIONS),
         ]
         return [
             *(
                 MethodBinding(method, params_type, handler, versions, name_param="taskId")
                 for method, params_type, handler, versions in bindings
             ),
-            MethodBinding("tasks/list", PaginatedRequestParams, self._list, _older.VERSIONS),
+            MethodBinding("tasks/list", PaginatedRequestParams, self._list, VERSIONS),
         ]
 
     def capabilities(
@@ -278,7 +279,7 @@ class TasksExtension(Extension):
             require_client_extension(ctx, TASKS)
         task = await self._find(ctx, task_id)
         if task is None:
-            raise _older.unknown(task_id)
+            raise unknown(task_id)
         return task
 
     async def _find(self, ctx: ServerRequestContext[Any, Any], task_id: str) -> StoredTask | None:

@@ -21,13 +21,13 @@ from trio_mcp.mcpserver import failed_tool_call
 from trio_mcp.server import authenticated_principal
 from trio_mcp.types import (
     INTERNAL_ERROR,
-    RELATED_TASK_META_KEY,
     ErrorData,
     InputRequiredResult,
     WireModel,
 )
 
 from ._answers import read_answer
+from ._older_wire import related_to
 from ._run import CANCELLED
 from ._store import STORE_SECONDS, TooManyTasks
 
@@ -49,11 +49,6 @@ _LONGEST_DELAY: Final = 0.25
 EXPIRED: Final = "the time of the task is over"
 DELETED: Final = "the task was deleted"
 """Why work is cancelled, in the words of ``ctx.cancel_reason``."""
-
-
-def related_to(task_id: str) -> JsonObject:
-    """Say in the metadata of a message of 2025-11-25 to which task it belongs."""
-    return {RELATED_TASK_META_KEY: {"taskId": task_id}}
 
 
 @attrs.frozen(eq=False)
