@@ -103,48 +103,50 @@ async def test_a_question_without_task_is_answered_directly(autojump_clock):
 # From its beginning to its end
 
 
-@pytest.mark.req(
-    "R-610",
-    "R-611",
-    "R-613",
-    "R-621",
-    "R-622",
-    "R-623",
-    "R-624",
-    "R-625",
-    "R-626",
-    "R-632",
-    "R-633",
-)
-async def test_a_question_becomes_a_task_at_once_and_its_answer_is_fetched(autojump_clock):
+@pytest.mark.req("R-610", "R-611", "R-613", "R-624", "R-625")
+async def test_a_question_becomes_a_task_before_anybody_has_answered(autojump_clock):
+    person = Person()
+    server = AskingServer()
+    async with served(server, elicitation_callback=person.elicit):
+        created = await server.ask("elicitation/create", {**FORM, "task": {"ttl": 60_000}})
+        task = created["task"]
+        assert created["_meta"] == {RELATED: {"taskId": task["taskId"]}}
+        assert isinstance(task["taskId"], str)
+        assert task["status"] == "working"
+        assert not person.may_answer.is_set()
+
+
+@pytest.mark.req("R-621", "R-622", "R-623", "R-632")
+async def test_how_a_task_is_can_be_asked_until_it_is_over_and_after(autojump_clock):
     person = Person()
     server = AskingServer()
     tasks = [TasksClientExtension(accepts=AcceptedTasks(poll_interval=0.5))]
     async with served(server, tasks=tasks, elicitation_callback=person.elicit):
-        # Nobody has answered yet, and nobody does until it is asked how it is.
-        created = await server.ask("elicitation/create", {**FORM, "task": {"ttl": 60_000}})
-        task = created["task"]
-        assert isinstance(task["taskId"], str)
-        assert task["status"] == "working"
-        assert task["ttl"] == 60_000
-        assert task["pollInterval"] == 500
-        for moment in ("createdAt", "lastUpdatedAt"):
-            assert datetime.fromisoformat(task[moment]).tzinfo is not None
-        assert created["_meta"] == {RELATED: {"taskId": task["taskId"]}}
-
-        assert await server.about("tasks/get", task["taskId"]) == task
+        created = await server.ask_in_task(ttl=60_000)
+        before = await server.about("tasks/get", created["taskId"])
+        assert before == created
         person.may_answer.set()
         await trio.testing.wait_all_tasks_blocked()
-        got = await server.about("tasks/get", task["taskId"])
-        assert got["status"] == "completed"
-        assert got["ttl"] == 60_000
-        assert "_meta" not in got
+        after = await server.about("tasks/get", created["taskId"])
+        assert (before["status"], after["status"]) == ("working", "completed")
+        for each in (before, after):
+            assert (each["ttl"], each["pollInterval"]) == (60_000, 500)
+            assert datetime.fromisoformat(each["createdAt"]).tzinfo is not None
+            assert datetime.fromisoformat(each["lastUpdatedAt"]).tzinfo is not None
+            assert "_meta" not in each
+
+
+@pytest.mark.req("R-626", "R-633")
+async def test_the_result_of_a_task_that_is_over_is_given_whenever_it_is_asked_for(autojump_clock):
+    person = Person()
+    person.may_answer.set()
+    server = AskingServer()
+    async with served(server, elicitation_callback=person.elicit):
+        task_id = (await server.ask_in_task())["taskId"]
+        await trio.testing.wait_all_tasks_blocked()
         for _ in range(2):
-            result = await server.about("tasks/result", task["taskId"])
-            assert result == {
-                "action": "decline",
-                "_meta": {RELATED: {"taskId": task["taskId"]}},
-            }
+            result = await server.about("tasks/result", task_id)
+            assert result == {"action": "decline", "_meta": {RELATED: {"taskId": task_id}}}
 
 
 @pytest.mark.req("R-628")
