@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 from typing import TYPE_CHECKING
 
 import attrs
@@ -9,6 +10,7 @@ import httpx
 import pytest
 import trio
 
+from tests._limits import SOON
 from trio_mcp.errors import ResourceNotFoundError
 from trio_mcp.mcpserver import (
     BinaryResource,
@@ -455,3 +457,32 @@ def test_a_template_has_a_schema_and_a_function() -> None:
     assert template.context_kwarg == "ctx"
     assert template.parameters["properties"]["id"]["type"] == "integer"
     assert template.parsed_template.variable_names == ["id"]
+
+
+@pytest.mark.parametrize("kind", ["file", "directory"])
+async def test_a_file_system_that_hangs_takes_no_place_of_other_threads(
+    tmp_path, monkeypatch, kind
+):
+    (tmp_path / "a").write_text("text")
+    hangs, goes_on = trio.Event(), threading.Event()
+
+    def hang(*_args: object) -> object:
+        trio.from_thread.run_sync(hangs.set)
+        goes_on.wait(SOON)
+        return b""
+
+    method = {"file": "read_bytes", "directory": "exists"}[kind]
+    monkeypatch.setattr(type(tmp_path), method, hang)
+    resource: Resource = (
+        FileResource(uri="file:///a", path=tmp_path / "a")
+        if kind == "file"
+        else DirectoryResource(uri="file:///d", path=tmp_path)
+    )
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(resource.read)
+            await hangs.wait()
+            assert trio.to_thread.current_default_thread_limiter().borrowed_tokens == 0
+            nursery.cancel_scope.cancel()
+    finally:
+        goes_on.set()

@@ -15,6 +15,7 @@ from trio_mcp._codec._json import dumps
 
 from ._resource_contents import BINARY, JSON, TEXT, charset_of, is_textual
 from ._resources import Resource
+from ._workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 # UTF-8 that tolerates the byte order mark which some editors write.
 _UTF_8: Final = "utf-8-sig"
 
+_READERS: Final = Workers()
 
 _T = TypeVar("_T")
 
@@ -122,8 +124,9 @@ class DirectoryResource(Resource):
 
 
 async def _in_thread(read: Callable[[], _T]) -> _T:
-    # Let go on cancel: a file system that hangs must not hold up the client.
-    return await trio.to_thread.run_sync(read, abandon_on_cancel=True)
+    # Let go on cancel, and in places of their own: a file system that hangs must hold up neither
+    # the client nor what else the application does in threads.
+    return await trio.to_thread.run_sync(read, abandon_on_cancel=True, limiter=_READERS.limiter)
 
 
 def _check_encoding(encoding: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from base64 import b64decode
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from trio_mcp.extensions import (
     ResourcePermissions,
     client_supports_apps,
 )
-from trio_mcp.mcpserver import Context, FileResource, MCPServer, TextResource
+from trio_mcp.mcpserver import BinaryResource, Context, FileResource, MCPServer, TextResource
 from trio_mcp.types import CallToolResult, TextContent
 
 UI = "io.modelcontextprotocol/ui"
@@ -110,6 +111,15 @@ async def test_a_file_may_be_a_user_interface(tmp_path: Any) -> None:
         [content] = (await client.read_resource(CLOCK)).contents
         assert (content.mime_type, content.text) == (APP_MIME_TYPE, HTML)
         assert (await client.list_resources()).resources[0].mime_type == APP_MIME_TYPE
+
+
+@pytest.mark.req("R-704")
+async def test_a_user_interface_may_be_bytes() -> None:
+    apps = Apps()
+    apps.add_resource(BinaryResource(uri=CLOCK, data=HTML.encode()))
+    async with Client(MCPServer("clock", extensions=[apps])) as client:
+        [content] = (await client.read_resource(CLOCK)).contents
+        assert (content.mime_type, b64decode(content.blob)) == (APP_MIME_TYPE, HTML.encode())
 
 
 @pytest.mark.req("R-704")
