@@ -11,6 +11,7 @@ import trio
 
 from tests._limits import SOON
 from trio_mcp import BearerAuth, Client
+from trio_mcp.client import ClientSessionGroup, ClientSessionParameters
 from trio_mcp.extensions import (
     CreateTaskResult,
     Task,
@@ -188,6 +189,20 @@ async def test_progress_of_a_task_reaches_the_callback_of_its_call(road):
     async with connect(made.mcp, road, mode=OLDER) as client:
         await client.call_tool("report", progress_callback=hear)
     assert heard == [0, 1, 2, 3, 4]
+
+
+@both_eras
+@pytest.mark.parametrize("road", ["direct"])
+async def test_a_group_waits_for_tasks_as_a_client_does(road, mode):
+    made = studio({"ask": "required"}, patience=0)
+    parameters = ClientSessionParameters(
+        mode=mode, extensions=[TasksClientExtension()], elicitation_callback=answer_blue
+    )
+    async with ClientSessionGroup() as group:
+        await group.connect_to_server(made.mcp, parameters)
+        name = next(each for each in group.tools if group.tools[each].name == "ask")
+        assert (await group.call_tool(name)).content[0].text == "accept blue"
+    assert "tasks/get" in made.methods
 
 
 @both_eras

@@ -8,7 +8,9 @@ import pytest
 import trio
 import trio.testing
 
-from trio_mcp import MCPError
+from tests.client.test_restart import Mortal
+from trio_mcp import Client, MCPError
+from trio_mcp.client import RestartPolicy
 from trio_mcp.errors import InvalidResponse, RequestTimeout
 from trio_mcp.extensions import (
     CreateTaskResult,
@@ -303,12 +305,12 @@ async def test_the_token_of_a_call_stays_valid_while_its_task_goes_on_and_no_lon
     server = OlderServer("required", "working", "completed")
     heard: list[Any] = []
 
-    async def hear(progress: float, total: float | None, message: str | None) -> None:
+    async def note(progress: float, total: float | None, message: str | None) -> None:
         heard.append((progress, total, message))
 
     async with connect_older(server) as client:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(client.call_tool, "work", None, None, hear)
+            nursery.start_soon(client.call_tool, "work", None, None, note)
             await settle(lambda: "tasks/get" in server.methods)
             [call] = server.all_params("tools/call")
             token = call["_meta"]["progressToken"]
@@ -390,24 +392,34 @@ async def test_a_limit_for_all_of_a_call_ends_its_task():
         assert server.cancelled
 
 
+async def hear(progress: float, total: float | None, message: str | None) -> None:
+    await trio.lowlevel.checkpoint()
+
+
 @pytest.mark.parametrize("asks", [False, True])
-@pytest.mark.parametrize("support", ["optional", "required"])
-async def test_a_call_may_be_cancelled_anywhere_and_leaves_no_task_at_work(support, asks):
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"progress_callback": hear}, {"allow_claimed": True}, {"max_total_timeout": 50}],
+)
+async def test_a_call_may_be_cancelled_anywhere_and_leaves_no_task_at_work(options, asks):
     servers: list[OlderServer] = []
+    has_returned: list[OlderServer] = []
 
     def open_server() -> Any:
-        server = OlderServer(support, "working", "input_required" if asks else "completed")
+        server = OlderServer("required", "working", "input_required" if asks else "completed")
         server.asks = QUESTION if asks else None
         servers.append(server)
         return connect_older(server, elicitation_callback=answer_blue)
 
-    async def call(client: Any) -> None:
-        await client.call_tool("work")
+    async def call(client: Any) -> Any:
+        result = await client.call_tool("work", **options)
+        has_returned.append(servers[-1])
+        return result
 
     async def call_again(client: Any) -> None:
         server = servers[-1]
         # Of what was called before nothing goes on: it has its result, or was cancelled.
-        if "tools/call" in server.methods and support == "required":
+        if "tools/call" in server.methods and server not in has_returned:
             assert server.cancelled or server.statuses == ["completed"]
         server.cancelled, server.asks, server.statuses = False, None, ["completed"]
         await client.call_tool("work")
@@ -518,3 +530,26 @@ async def test_a_server_that_lists_no_tasks_is_not_asked_to():
         with pytest.raises(TypeError, match="client: expected"):
             list_tasks("client")
     assert "tasks/list" not in server.methods
+
+
+# Other ways to a server
+
+
+async def test_a_server_that_is_started_again_knows_no_task_and_makes_new_ones():
+    first, second = OlderServer("required", "working"), OlderServer("required", "completed")
+    second.answers["tasks/get"] = [MCPError(-32602, "Unknown task: t")]
+    mortal = Mortal(first, second)
+    options = {"mode": "legacy", "restart": RestartPolicy(initial_delay=0)}
+    async with Client(mortal, extensions=[TasksClientExtension()], **options) as client:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_unknown, client)
+            await settle(lambda: "tasks/get" in first.methods)
+            await mortal.die()
+        # It is another server: what it lists is asked for anew.
+        assert (await client.call_tool("work")).content[0].text == "done"
+    assert "tasks/cancel" not in second.methods
+    assert second.methods.count("tools/list") == 1
+
+
+async def _unknown(client: Client) -> None:
+    assert (await error_of(client.call_tool("work"))).message == "Unknown task: t"
