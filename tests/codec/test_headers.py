@@ -23,7 +23,7 @@ WRITTEN = [
 ]
 
 
-@pytest.mark.req("R-142", "R-146")
+@pytest.mark.req("R-142", "R-143", "R-146")
 @pytest.mark.parametrize(("text", "value"), WRITTEN)
 def test_the_examples_of_the_specification(text: str, value: str) -> None:
     assert encode_header_value(text) == value

@@ -301,6 +301,34 @@ def yes(**content: Any) -> ElicitResult:
     return ElicitResult(action="accept", content=content)
 
 
+@pytest.mark.req("R-179")
+async def test_questions_of_functions_with_one_name_have_keys_of_their_own() -> None:
+    def asking(message: str) -> Any:
+        def ask() -> Elicit[Age]:
+            return Elicit(message, Age)
+
+        return ask
+
+    mcp = MCPServer("a")
+
+    @mcp.tool()
+    def tool(
+        one: Annotated[Age, Resolve(asking("1"))],
+        two: Annotated[Age, Resolve(asking("2"))],
+        three: Annotated[Age, Resolve(lambda: Elicit("3", Age))],
+        four: Annotated[Age, Resolve(lambda: Elicit("4", Age))],
+    ) -> str:
+        return f"{one.age} {two.age} {three.age} {four.age}"
+
+    async def answer(context: Any, params: Any) -> ElicitResult:
+        return yes(age=int(params.message))
+
+    async with Client(mcp, elicitation_callback=answer) as client:
+        asked = (await step(client)).input_requests
+        assert [each.params.message for each in asked.values()] == ["1", "2", "3", "4"]
+        assert text_of(await client.call_tool("tool", {})) == "1 2 3 4"
+
+
 @pytest.mark.req("R-197", "R-196", "R-179")
 async def test_what_is_missing_is_asked_again_and_more_is_ignored() -> None:
     mcp = MCPServer("a")

@@ -5,7 +5,7 @@ import pytest
 from trio_mcp._protocol._open_requests import OpenRequests
 
 
-@pytest.mark.req("R-003", "R-005", "R-525")
+@pytest.mark.req("R-003", "R-004", "R-005", "R-525")
 def test_own_ids_are_integers_that_never_come_back():
     table: OpenRequests[str] = OpenRequests()
     seen = []

@@ -286,7 +286,7 @@ async def test_extension_is_declared_by_parameters_of_a_group_and_over_http_sse(
     assert result.structured_content == {"result": [CLIENT_CREDENTIALS]}
 
 
-@pytest.mark.req("R-443", "R-444", "R-466")
+@pytest.mark.req("R-031", "R-443", "R-444", "R-466")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_over_streamable_http(mode: str) -> None:
     async with (

@@ -167,7 +167,7 @@ def refused(state, **more):
     )
 
 
-@pytest.mark.req("R-509")
+@pytest.mark.req("R-496", "R-509")
 @pytest.mark.parametrize("kind", [result, refused])
 @pytest.mark.parametrize("state", [None, "", "other", "ä"])
 def test_answer_with_another_state_is_not_looked_at(world, kind, state):

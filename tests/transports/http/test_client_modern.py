@@ -76,7 +76,7 @@ async def test_request_carries_what_it_asks_in_headers_too():
         assert each.headers["mcp-method"] == each.method
 
 
-@pytest.mark.req("R-102", "R-126", "R-127")
+@pytest.mark.req("R-102", "R-105", "R-126", "R-127")
 @pytest.mark.parametrize(
     ("verb", "arguments", "method", "name"),
     [

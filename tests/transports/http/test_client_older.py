@@ -704,6 +704,7 @@ QUESTION = {
 }
 
 
+@pytest.mark.req("R-544")
 @pytest.mark.parametrize("where", ["on the call's stream", "on the session's stream"])
 async def test_questions_are_answered_by_a_post_in_the_session(where):
     class Asking(OlderScripted):
