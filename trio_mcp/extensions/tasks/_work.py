@@ -374,6 +374,10 @@ class Work:
                 return
             for key, question in self._questions.items():
                 question.look(task, key)
+            # Each question is known here before it is stored, so all of these are taken now.
+            answered = {*task.input_responses, *task.input_errors}
+            if answered:
+                await self._run.drop_answers(self._task_id, answered)
 
 
 def _needs_input(result: HandlerResult) -> bool:
