@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from trio_mcp.extensions import InMemoryTaskStore
-from trio_mcp.extensions.tasks._expiry import MAX_ATTEMPTS
+from trio_mcp.extensions.tasks._expiry import MAX_ATTEMPTS, ROOM
 from trio_mcp.extensions.tasks._run import TaskTimes, open_run
 
 
@@ -105,6 +105,40 @@ async def test_tasks_expire_in_the_order_of_their_own_times():
         await trio.sleep(200)
         assert [name for _, name in store.asked][:2] == [shorter, short]
         assert {name for _, name in store.asked[2:]} == {long, beyond}
+
+
+async def test_times_of_tasks_that_are_gone_are_forgotten():
+    store = InMemoryTaskStore(max_tasks=10)
+    async with run_of(store, ttl=3_600) as run:
+        waiting = await keep(run)
+        for _ in range(5 * ROOM):
+            task_id = await keep(run)
+            assert await run.end(task_id, "completed", result={})
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(run.expiry._due) <= 2 * ROOM
+        # And none of those that are there.
+        await trio.sleep(3_601)
+        assert await store.get(waiting) is None
+        assert await store.get(task_id) is None
+        assert run.expiry._due == []
+
+
+async def test_a_store_that_cannot_be_asked_loses_no_times(monkeypatch):
+    store = Stubborn()
+    async with run_of(store, ttl=3_600) as run:
+        monkeypatch.setattr(store, "_max_tasks", 2 * ROOM)
+        ids = [await keep(run) for _ in range(ROOM)]
+
+        async def refuse(task_id):
+            await trio.lowlevel.checkpoint()
+            raise ConnectionError("the store is away")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "get", refuse)
+            ids.append(await keep(run))
+            await trio.testing.wait_all_tasks_blocked()
+        await trio.sleep(3_601)
+        assert {name for _, name in store.asked} == {*ids}
 
 
 class Uncertain(Stubborn):

@@ -184,9 +184,11 @@ async def test_a_redis_that_is_full_keeps_the_marks_that_it_has(start_redis, mon
     async with store.open():
         [mark] = marks_of(server)
         await store.create(stored("a"))
+        await store.create(stored("c", owner="ada", ttl=0.001))
         server.ask("CONFIG", "SET", "maxmemory", "1")
-        with pytest.raises(ConnectionError, match="memory"):
-            await store.create(stored("b"))
+        for owner in (None, "ada"):
+            with pytest.raises(ConnectionError, match="memory"):
+                await store.create(stored("b", owner=owner))
         server.ask("PEXPIRE", mark, "60000")
         await settle(lambda: lasts(server, mark) > 200_000)
         # A new connection works, too, though no mark could be set with it.

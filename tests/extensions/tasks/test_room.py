@@ -50,13 +50,28 @@ async def test_a_principal_with_too_many_loses_what_was_over_first(kind, request
 
 
 @pytest.mark.req("R-657")
-async def test_tasks_of_nobody_that_are_over_block_nobody():
-    store = InMemoryTaskStore(max_tasks=3)
-    for each in range(3):
-        await over(store, f"over-{each}", float(each))
-    await store.create(stored("of nobody"))
-    await store.create(stored("of ada", owner="ada"))
-    assert await kept(store, ["over-0", "over-1", "over-2"]) == ["over-2"]
+@in_each_store
+async def test_tasks_of_nobody_that_are_over_block_nobody(kind, request):
+    limit = {"memory": "max_tasks", "redis": "max_tasks_of_nobody"}[kind]
+    async with open_store(kind, request, **{limit: 3}) as store:
+        for each in range(3):
+            await over(store, f"over-{each}", float(each))
+        await store.create(stored("of nobody"))
+        await store.create(stored("of ada", owner="ada"))
+        left = await kept(store, ["over-0", "over-1", "over-2"])
+        assert left == {"memory": ["over-2"], "redis": ["over-1", "over-2"]}[kind]
+
+
+@pytest.mark.req("R-657")
+@in_each_store
+async def test_tasks_of_nobody_have_an_end_of_their_number(kind, request):
+    limit = {"memory": "max_tasks", "redis": "max_tasks_of_nobody"}[kind]
+    async with open_store(kind, request, **{limit: 2}) as store:
+        for each in "ab":
+            await store.create(stored(each))
+        assert (await error_of(store.create(stored("c")))).code == SERVER_BUSY
+        await store.delete("a")
+        await store.create(stored("c"))
 
 
 async def test_nobody_takes_the_room_of_a_principal():

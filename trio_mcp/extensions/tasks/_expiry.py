@@ -31,6 +31,10 @@ MAX_ATTEMPTS: Final = 20
 what is remembered of it has to have an end, too."""
 
 
+ROOM: Final = 1_000
+"""How many times are remembered before it is looked which of their tasks are there at all."""
+
+
 @attrs.frozen(order=True)
 class _Due:
     when: float
@@ -52,10 +56,15 @@ class Expiry:
     # A heap, since not all tasks are kept equally long.
     _due: list[_Due] = attrs.field(factory=list[_Due], init=False)
     _has_more: trio.lowlevel.ParkingLot = attrs.field(factory=trio.lowlevel.ParkingLot, init=False)
+    _is_clearing: bool = attrs.field(default=False, init=False)
+    _room: int = attrs.field(default=ROOM, init=False)
 
     def add(self, task_id: str, seconds: float) -> None:
         """Delete a task in so many seconds, if it is there then."""
         self._push(_Due(trio.current_time() + seconds, task_id))
+        if len(self._due) > self._room and not self._is_clearing:
+            self._is_clearing = True
+            self._nursery.start_soon(self._clear, name="times of tasks")
 
     def delete_soon(self, task_id: str) -> None:
         """Delete a task that was given up, if it is there at all."""
@@ -75,6 +84,21 @@ class Expiry:
             while self._due and self._due[0].when <= trio.current_time():
                 due = heapq.heappop(self._due)
                 self._nursery.start_soon(self._delete, due, name="deletion of a task")
+
+    async def _clear(self) -> None:
+        """Forget the times of tasks that are gone: stores forget some before their time."""
+        gone: set[str] = set()
+        try:
+            for due in [*self._due]:
+                if await self._store.get(due.task_id) is None:
+                    gone.add(due.task_id)
+        except Exception as exc:
+            logger.debug("It could not be looked which tasks are there", exc_info=exc)
+        self._due = [each for each in self._due if each.task_id not in gone]
+        heapq.heapify(self._due)
+        # So each task is looked for once or twice, however many there are.
+        self._room = max(ROOM, 2 * len(self._due))
+        self._is_clearing = False
 
     async def _delete(self, due: _Due) -> None:
         try:

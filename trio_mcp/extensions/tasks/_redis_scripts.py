@@ -1,10 +1,10 @@
 """What Redis does with tasks in one go.
 
 A task is a hash: its version, what is written of it, when it was over (empty before), its id, the
-mark of the process that works on it, and the name of its owner's set. An owner has two sorted sets
-of names of tasks: one by the time at which they expire, by which they are counted, and one by the
-order in which they were made, by which they are listed; its name is that of the first with
-``:order`` behind it. Times are those of Redis, so that no two clocks are compared.
+mark of the process that works on it, and the name of its owner's set. An owner, and nobody, has
+two sorted sets of names of tasks: one by the time at which they expire, by which they are counted,
+and one by the order in which they were made, by which they are listed; its name is that of the
+first with ``:order`` behind it. Times are those of Redis, so that no two clocks are compared.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ local function drop_expired(ends, order)
 end
 """
 
-# Without an owner there is nobody to count for. With one, what has been over for longest makes
-# room, and what is not there any more, though its set says so, before that. A set lives as long as
-# the last of its tasks, and no place in the order is taken twice, though the clock be turned back.
-# Gives the id of what was forgotten, or an empty one; nothing if there was no room.
+# What has been over for longest makes room, and what is not there any more, though its set says
+# so, before that. The task is written first, since a Redis that is full refuses no script that has
+# written something. A set lives as long as the last of its tasks, and no place in the order is
+# taken twice, though the clock be turned back. Gives the id of what was forgotten, or an empty
+# one; nothing if there was no room.
 CREATE: Final = (
     _TIME
     + _WITHOUT_EXPIRED
@@ -38,32 +39,32 @@ CREATE: Final = (
 local task, ends, order = KEYS[1], KEYS[2], KEYS[3]
 local version, written, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local forgotten = ''
-if ends then
-  drop_expired(ends, order)
-  if redis.call('ZCARD', ends) >= tonumber(ARGV[6]) then
-    local first, since = nil, nil
-    for _, name in ipairs(redis.call('ZRANGE', order, 0, -1)) do
-      local over = tonumber(redis.call('HGET', name, 'over') or 0)
-      if over and (not since or over < since) then first, since = name, over end
-    end
-    if not first then return nil end
-    forgotten = redis.call('HGET', first, 'id') or ''
-    redis.call('ZREM', ends, first)
-    redis.call('ZREM', order, first)
-    redis.call('DEL', first)
-    if forgotten ~= '' then redis.call('PUBLISH', ARGV[4], forgotten) end
-  end
-  local last = redis.call('ZREVRANGE', order, 0, 0, 'WITHSCORES')[2]
-  local place = math.max(micros, (tonumber(last) or 0) + 1)
-  redis.call('ZADD', ends, string.format('%.0f', now + ttl), task)
-  redis.call('ZADD', order, string.format('%.0f', place), task)
-  for _, set in ipairs({ends, order}) do
-    if redis.call('PTTL', set) < ttl then redis.call('PEXPIRE', set, ttl) end
-  end
-  redis.call('HSET', task, 'owner', ends)
-end
 redis.call('HSET', task, 'version', version, 'task', written, 'over', ARGV[7],
-  'id', ARGV[5], 'mark', ARGV[8])
+  'id', ARGV[5], 'mark', ARGV[8], 'owner', ends)
+drop_expired(ends, order)
+if redis.call('ZCARD', ends) >= tonumber(ARGV[6]) then
+  local first, since = nil, nil
+  for _, name in ipairs(redis.call('ZRANGE', order, 0, -1)) do
+    local over = tonumber(redis.call('HGET', name, 'over') or 0)
+    if over and (not since or over < since) then first, since = name, over end
+  end
+  if not first then
+    redis.call('DEL', task)
+    return nil
+  end
+  forgotten = redis.call('HGET', first, 'id') or ''
+  redis.call('ZREM', ends, first)
+  redis.call('ZREM', order, first)
+  redis.call('DEL', first)
+  if forgotten ~= '' then redis.call('PUBLISH', ARGV[4], forgotten) end
+end
+local last = redis.call('ZREVRANGE', order, 0, 0, 'WITHSCORES')[2]
+local place = math.max(micros, (tonumber(last) or 0) + 1)
+redis.call('ZADD', ends, string.format('%.0f', now + ttl), task)
+redis.call('ZADD', order, string.format('%.0f', place), task)
+for _, set in ipairs({ends, order}) do
+  if redis.call('PTTL', set) < ttl then redis.call('PEXPIRE', set, ttl) end
+end
 redis.call('PEXPIRE', task, ttl)
 redis.call('PUBLISH', ARGV[4], ARGV[5])
 return forgotten

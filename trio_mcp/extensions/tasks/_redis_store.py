@@ -48,8 +48,8 @@ class RedisTaskStore:
     A client may ask any of the processes for its task, answer it and cancel it there. The work
     stays in the process in which it began: when that stops, the task fails, and when it dies, the
     task is found to have failed five to seven minutes later. Each task has a key of its own, which
-    expires with it. Where a principal has too many, the one of them that has been over for
-    longest is forgotten for a new one. Give Redis a ``maxmemory`` to bound all together.
+    expires with it. Where a principal has too many, or nobody, the one of them that has been over
+    for longest is forgotten for a new one. Give Redis a ``maxmemory`` to bound all together.
 
     The server connects when it starts, and cannot start without. While Redis is away later,
     requests about tasks fail, calls that would become tasks too, and results wait.
@@ -62,6 +62,7 @@ class RedisTaskStore:
       prefix: Of the keys and of the channel.
       max_tasks_per_owner: How many tasks one principal may have, those included that are over
         and not yet expired.
+      max_tasks_of_nobody: How many tasks there may be whose clients nobody authenticated.
       ssl_context: What is trusted with ``rediss://``, if it is not what the system trusts.
 
     Raises:
@@ -76,15 +77,18 @@ class RedisTaskStore:
         *,
         prefix: str = DEFAULT_PREFIX,
         max_tasks_per_owner: int = 100,
+        max_tasks_of_nobody: int = 1_000,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
         require_coredis("RedisTaskStore")
         check_prefix(prefix)
         check_whole("max_tasks_per_owner", max_tasks_per_owner, least=1)
+        check_whole("max_tasks_of_nobody", max_tasks_of_nobody, least=1)
         self._address = RedisAddress.parse(url, ssl_context)
         self._prefix = prefix
         self._channel = f"{prefix}:tasks"
         self._max_tasks_per_owner = max_tasks_per_owner
+        self._max_tasks_of_nobody = max_tasks_of_nobody
         self._listeners = Listeners()
         self._links = RedisLinks("task store")
         self._presence = Presence(f"{prefix}:task-process", partial(self._listeners.tell, None))
@@ -122,9 +126,8 @@ class RedisTaskStore:
 
         """
         check_kind("task", task, StoredTask)
-        keys = [self._name(task.task_id)]
-        if task.owner is not None:
-            keys += self._names_of(task.owner)
+        keys = [self._name(task.task_id), *self._names_of(task.owner)]
+        of_nobody = task.owner is None
         forgotten: bytes | None = await self._links.here().ask(
             b"EVAL",
             CREATE,
@@ -135,7 +138,7 @@ class RedisTaskStore:
             max(1, round(task.ttl * 1000)),
             self._channel,
             task.task_id,
-            self._max_tasks_per_owner,
+            self._max_tasks_of_nobody if of_nobody else self._max_tasks_per_owner,
             _over_since(task),
             self._presence.mark,
         )
@@ -231,8 +234,10 @@ class RedisTaskStore:
         """See `TaskStore.subscribe`."""
         return self._listeners.add(listener)
 
-    def _names_of(self, owner: str) -> list[str]:
-        name = f"{self._prefix}:tasks-of:{_digest(owner)}"
+    def _names_of(self, owner: str | None) -> list[str]:
+        name = f"{self._prefix}:tasks-of-nobody"
+        if owner is not None:
+            name = f"{self._prefix}:tasks-of:{_digest(owner)}"
         return [name, f"{name}:order"]
 
     def _name(self, task_id: str) -> str:
