@@ -56,7 +56,8 @@ logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 class ClientTask(Generic[AnswerT]):
     """A task of a client, in which that answers a question: see `ask_in_task`.
 
-    It may be used as a block, which cancels the task at its end, if that is not over::
+    It may be used as a block, which cancels the task at its end, if that is not over; the client
+    has a second to say so::
 
         async with await ask_in_task(ctx, question) as task:
             with trio.move_on_after(600):
@@ -82,7 +83,7 @@ class ClientTask(Generic[AnswerT]):
         self._requests = OlderRequests(self.task_id, self._send, seconds)
 
     async def __aenter__(self) -> Self:
-        await trio.lowlevel.checkpoint()
+        # No checkpoint: cancelled here, it would not be left, and the task would go on.
         return self
 
     async def __aexit__(

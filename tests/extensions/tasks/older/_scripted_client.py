@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import trio
 
@@ -64,6 +64,10 @@ class ScriptedClient:
         return [method for _, method, _ in self.asked]
 
     async def run(self):
+        with suppress(trio.ClosedResourceError):
+            await self._run()
+
+    async def _run(self):
         while True:
             for message in await self.channel.receive():
                 if isinstance(message, JSONRPCRequest):

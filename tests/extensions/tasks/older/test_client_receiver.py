@@ -31,7 +31,7 @@ async def code_of(asking):
 # What is declared
 
 
-@pytest.mark.req("R-600")
+@pytest.mark.req("R-600", "R-655")
 async def test_a_client_declares_tasks_for_the_callbacks_that_it_has(autojump_clock):
     person = Person()
     server = AskingServer()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+from contextlib import asynccontextmanager
 
 import pytest
 import trio
@@ -20,6 +22,7 @@ from trio_mcp.extensions import (
     TasksNotSupported,
     ask_in_task,
 )
+from trio_mcp.testing import cancel_everywhere
 from trio_mcp.transports import StdioServerParameters
 from trio_mcp.types import (
     CreateMessageRequest,
@@ -28,6 +31,8 @@ from trio_mcp.types import (
     ElicitRequestFormParams,
     ElicitRequestURLParams,
     ErrorData,
+    ListTasksRequest,
+    ListTasksResult,
     SamplingMessage,
     TextContent,
 )
@@ -452,6 +457,73 @@ async def test_a_refusal_to_cancel_what_goes_on_is_raised(autojump_clock):
     )
     async with connected(client, server_that(act)):
         assert await client.call() == "None"
+
+
+async def test_a_block_that_is_cancelled_anywhere_leaves_no_task_behind():
+    @asynccontextmanager
+    async def open_tool():
+        async def act(ctx):
+            contexts.send_nowait(ctx)
+            await trio.sleep_forever()
+
+        person = Person()
+        person.may_answer.set()
+        contexts, taken = trio.open_memory_channel(1)
+        options = {**OPTIONS, "elicitation_callback": person.elicit}
+        async with (
+            connect(server_that(act), "text", **options) as client,
+            trio.open_nursery() as nursery,
+        ):
+            nursery.start_soon(client.call_tool, "act")
+            yield await taken.receive()
+            nursery.cancel_scope.cancel()
+
+    async def ask(ctx):
+        async with await ask_in_task(ctx, form()) as asked:
+            await asked.wait()
+
+    async def see_that_none_goes_on(ctx):
+        listed = await ctx.session.send_request(ListTasksRequest(), ListTasksResult)
+        assert {each.status for each in listed.tasks} <= {"completed", "cancelled"}
+
+    assert await cancel_everywhere(open_tool, ask, see_that_none_goes_on) > 5
+
+
+async def test_a_tool_whose_client_goes_waits_no_longer(autojump_clock):
+    left = []
+
+    async def act(ctx):
+        asked = await ask_in_task(ctx, form())
+        try:
+            await asked.wait()
+        finally:
+            left.append(trio.current_time())
+
+    client = ScriptedClient(elicitation__create=CREATED, tasks__get=task())
+    async with connected(client, server_that(act)):
+        await client.send("tools/call", {"name": "act", "arguments": {}}, 1)
+        await trio.sleep(5)
+        gone = trio.current_time()
+        await client.channel.aclose()
+        await trio.sleep(60)
+        assert left == [pytest.approx(gone, abs=2)]
+
+
+@pytest.mark.req("R-658")
+async def test_what_a_server_asks_for_is_logged(autojump_clock, caplog):
+    async def act(ctx):
+        return (await (await ask_in_task(ctx, form())).wait()).action
+
+    caplog.set_level(logging.INFO, "trio_mcp.extensions.tasks")
+    client = ScriptedClient(
+        elicitation__create=CREATED, tasks__get=task("completed"), tasks__result=DECLINED
+    )
+    async with connected(client, server_that(act)):
+        await client.call()
+    assert [each.getMessage() for each in caplog.records if "task" in each.getMessage()] == [
+        "A client has begun the task t-1… for elicitation/create",
+        "The answer of the client's task t-1… has come",
+    ]
 
 
 # Within a task of the server
