@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 import trio
 import trio.testing
 
+from tests._limits import SOON
 from trio_mcp.extensions import RedisTaskStore, Task
 from trio_mcp.extensions.tasks import _redis_presence as module
 
@@ -52,6 +56,41 @@ async def test_a_task_whose_process_is_gone_has_failed_for_whoever_asks(redis_se
         assert [task.status for task in listed] == ["failed", "failed", "completed"]
         assert await there.get("a") == failed
         await settle(lambda: told.count("a") == 2)
+
+
+WORKER = """
+import sys
+import trio
+from trio_mcp.extensions import RedisTaskStore, StoredTask
+from trio_mcp.extensions.tasks import _redis_presence
+
+_redis_presence.MARK_SECONDS = 0.2
+_redis_presence.RENEWAL_SECONDS = 0.01
+
+async def main():
+    store = RedisTaskStore(sys.argv[1])
+    async with store.open():
+        times = {"created_at": 0.0, "updated_at": 0.0, "ttl": 60.0, "poll_interval": 1.0}
+        await store.create(StoredTask(task_id="a", owner=None, **times))
+        print("created", flush=True)
+        await trio.sleep_forever()
+
+trio.run(main)
+"""
+
+
+async def test_a_task_of_a_process_that_was_killed_fails(redis_server, at_once):
+    store = RedisTaskStore(redis_server.url)
+    command = [sys.executable, "-c", WORKER, redis_server.url]
+    with trio.fail_after(SOON):
+        async with store.open(), trio.open_nursery() as nursery:
+            start = partial(trio.run_process, command, stdout=subprocess.PIPE, check=False)
+            worker = await nursery.start(start)
+            assert await worker.stdout.receive_some() == b"created\n"
+            worker.kill()
+            while (task := await store.get("a")).status == "working":
+                await trio.sleep(0.01)
+    assert (task.status, task.status_message) == ("failed", GONE)
 
 
 async def test_work_that_was_given_up_for_lost_is_stopped(redis_server, at_once):

@@ -44,6 +44,10 @@ class TaskStore(Protocol):
     and whoever asks for it, may be in different processes: they meet here alone. A store that
     needs something to run meanwhile has a method ``open`` without arguments, which returns an
     asynchronous context manager: each run of a server enters it.
+
+    A run deletes the tasks that were made in it when their time is over, and has those fail that
+    are not over at its end. A store that outlives runs has to forget what has expired by itself,
+    and to say of a task that it has failed where the process that worked on it has died.
     """
 
     async def create(self, task: StoredTask) -> None:
