@@ -131,7 +131,10 @@ class ServerServing(Serving):
     def name_param(self, method: str) -> str | None:
         """See `Serving.name_param`."""
         entry = self._server.get_request_handler(method)
-        return None if entry is None else entry.name_param
+        # What is served to older clients alone has no such header, and is unknown with it, too.
+        if entry is None or not entry.exists_in(method, LATEST_MODERN):
+            return None
+        return entry.name_param
 
     async def stop(self) -> None:
         """See `Serving.stop`. It does not wait for the streams to end."""

@@ -9,7 +9,7 @@ from trio_mcp.auth import AuthSettings, StaticTokenVerifier
 from trio_mcp.extensions import Task, TasksClientExtension
 from trio_mcp.types import EmptyResult, Request, Result
 
-from ._studio import connect, error_of, serve, start, studio
+from ._studio import NamedRequest, connect, error_of, serve, start, studio
 
 URL = "https://studio.example.com/mcp"
 
@@ -75,6 +75,16 @@ async def test_a_header_repeats_the_id_of_the_task(method):
         await task.get()
         await task.update({})
         await task.cancel()
+
+
+@pytest.mark.req("R-700")
+@pytest.mark.parametrize("method", ["tasks/result", "tasks/list"])
+async def test_what_only_older_clients_may_ask_is_unknown_with_the_header_and_without(method):
+    async with connect(studio().mcp, "http") as client:
+        for kind in (Unnamed, NamedRequest):
+            asked = kind(method=method, params={"taskId": "t-1"})
+            error = await error_of(client.session.send_request(asked, Result))
+            assert error.code == -32601
 
 
 @pytest.mark.req("R-695")

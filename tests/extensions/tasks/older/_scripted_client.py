@@ -99,9 +99,13 @@ class ScriptedClient:
     async def send(self, method, params, request_id):
         await self.channel.send([JSONRPCRequest(id=request_id, method=method, params=params)])
 
+    async def take(self):
+        """Give the next answer of the server."""
+        return await self._take_result.receive()
+
     async def ask(self, method, params, request_id=1):
         await self.send(method, params, request_id)
-        message = await self._take_result.receive()
+        message = await self.take()
         if isinstance(message, JSONRPCError):
             raise MCPError.from_error_data(message.error)
         return message.result
