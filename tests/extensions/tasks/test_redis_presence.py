@@ -88,8 +88,8 @@ async def test_a_task_of_a_process_that_was_killed_fails(redis_server, at_once):
             worker = await nursery.start(start)
             assert (await worker.stdout.receive_some()).startswith(b"created")
             worker.kill()
-            while (task := await store.get("a")).status == "working":
-                await trio.sleep(0.01)  # noqa: ASYNC110
+            while (task := await store.get("a")).status == "working":  # noqa: ASYNC110
+                await trio.sleep(0.01)
     assert (task.status, task.status_message) == ("failed", GONE)
 
 
