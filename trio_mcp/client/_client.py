@@ -217,8 +217,8 @@ class Client(LivingClient):
 
         """
         session = self.session
-        check_timeout("max_total_timeout", max_total_timeout)
-        check_flag("allow_claimed", allow_claimed)
+        if max_total_timeout is not None:
+            check_timeout("max_total_timeout", max_total_timeout)
 
         # As `repeatable` does, without its detours: this is on the way of every call.
         def send(

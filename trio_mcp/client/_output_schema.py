@@ -115,7 +115,9 @@ class OutputSchemas:
 
     def should_know(self, name: str, result: CallToolResult) -> bool:
         """Whether a result has something to check, and nobody knows how."""
-        return not self.knows(name) and not result.is_error and has_structured_content(result)
+        if name in self._listed or self.knows(name):
+            return False
+        return not result.is_error and has_structured_content(result)
 
     def check(self, name: str, result: CallToolResult) -> None:
         """Check a result, if its tool was listed with a schema. One of an error has none.

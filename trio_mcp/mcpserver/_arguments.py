@@ -131,7 +131,7 @@ class Signature:
           ArgumentsError: if they do not fit; names the path, what was expected and got.
 
         """
-        violation = self.validator.check(arguments)
+        violation = (self._validator or self.validator).check(arguments)
         if violation is not None:
             arguments = self._repaired(arguments, violation)
         if self.accepted is not None and not self.accepted.issuperset(arguments):

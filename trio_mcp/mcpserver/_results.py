@@ -155,7 +155,7 @@ class ResultPlan:
         return structured
 
     def _check(self, structured: Any) -> None:
-        validator = self.validator
+        validator = self._validator or self.validator
         assert validator is not None
         violation = validator.check(structured)
         if violation is not None:

@@ -313,7 +313,7 @@ class Tool:
           context: The request that it is called for.
           convert_result: Return a `CallToolResult` (or the `InputRequiredResult` that the
             function returned) instead of what the function returned.
-          limiter: Of worker threads; Trio's default one if not given.
+          limiter: Of worker threads; that of the context if not given.
 
         Returns:
           What the function returned, or its result; an `InputRequiredResult` if its resolvers
@@ -337,7 +337,7 @@ class Tool:
         try:
             kwargs = plan.signature.prepare(arguments)
             if plan.resolvers is not None:
-                call = ToolCall(self, results, limiter)
+                call = ToolCall(self, results, limiter or context.workers.limiter)
                 return await call.run_resolved(
                     plan.resolvers, kwargs, plan.signature.context_kwarg, context
                 )
@@ -348,7 +348,8 @@ class Tool:
             if is_plain and results is not None and results.output_schema is not None:
                 # What `ToolCall` would do, without its frames: this is the way of most calls.
                 return results.convert(await self.fn(**kwargs))
-            return await ToolCall(self, results, limiter).run(kwargs, context)
+            call = ToolCall(self, results, limiter or context.workers.limiter)
+            return await call.run(kwargs, context)
         except MCPError:
             raise
         except ReadError as exc:

@@ -32,13 +32,13 @@ class ToolCall:
 
     Attributes:
       results: How the result is made; None to leave it as the function returned it.
-      limiter: Of worker threads; Trio's default one if None.
+      limiter: Of worker threads.
 
     """
 
     tool: Tool
     results: ResultPlan | None
-    limiter: trio.CapacityLimiter | None
+    limiter: trio.CapacityLimiter
 
     async def run(self, kwargs: dict[str, Any], context: Context[Any, Any]) -> Any:
         time = self._time()

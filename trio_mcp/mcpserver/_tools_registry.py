@@ -257,7 +257,7 @@ class ServesTools(ServingBase[LifespanResultT]):
         tool = self._tools.get(name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {excerpt(name)}")
-        return tool.run(arguments, context, convert_result=True, limiter=self.workers.limiter)
+        return tool.run(arguments, context, convert_result=True)
 
     # Handlers
 
