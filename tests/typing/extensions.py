@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
-from typing import assert_type
+from typing import Any, assert_type
 
 from trio_mcp import Client, Context, MCPServer
+from trio_mcp.client import (
+    ClientExtension,
+    ClientRequestContext,
+    ClientSession,
+    RequestAnswer,
+    RequestBinding,
+    RequestNext,
+)
 from trio_mcp.extensions import (
+    AcceptedTasks,
     AppDocument,
     Apps,
     AppsClientExtension,
+    ClientTask,
+    DetailedTask,
     HeldSkill,
     ResourceCsp,
     SkillApproval,
@@ -17,16 +29,29 @@ from trio_mcp.extensions import (
     SkillsClient,
     SkillsClientExtension,
     SkillsExtension,
+    TasksClientExtension,
     ToolUI,
     VerifiedFile,
+    ask_in_task,
     client_supports_apps,
     content_security_policy,
     is_callable_by_app,
     read_app,
     tools_for_model,
 )
-from trio_mcp.server import CacheHint
-from trio_mcp.types import Resource, Tool
+from trio_mcp.server import CacheHint, ServerRequestContext
+from trio_mcp.types import (
+    ClientCapabilities,
+    CreateMessageRequest,
+    CreateMessageResult,
+    CreateMessageResultWithTools,
+    ElicitRequest,
+    ElicitResult,
+    InputRequest,
+    PaginatedRequestParams,
+    Resource,
+    Tool,
+)
 
 apps = Apps()
 apps.add_html_resource("ui://clock", "<p>", csp=ResourceCsp(connect_domains=["https://a.example"]))
@@ -74,3 +99,59 @@ async def be_a_host() -> None:
         app = await read_app(client, uri)
         assert_type(app, AppDocument)
         assert_type(content_security_policy(app.ui.csp), str)
+
+
+# Tasks of clients
+
+
+async def ask_a_client(
+    ctx: Context,
+    raw: ServerRequestContext,
+    form: ElicitRequest,
+    chat: CreateMessageRequest,
+) -> None:
+    named = await ask_in_task(ctx, form, ttl=60)
+    assert_type(named, ClientTask[ElicitResult])
+    assert_type(await named.wait(), ElicitResult)
+    assert_type(await named.get(), DetailedTask)
+    async with await ask_in_task(raw, chat) as said:
+        assert_type(await said.wait(), CreateMessageResult | CreateMessageResultWithTools)
+
+
+TasksClientExtension(accepts=AcceptedTasks(max_tasks=10, ttl=60))
+TasksClientExtension(accepts=None)
+
+
+# An extension of one's own
+
+
+class Everything(ClientExtension):
+    identifier = "com.example/everything"
+
+    def capabilities(self, declared: ClientCapabilities) -> ClientCapabilities:
+        return declared.evolve(experimental={"a": {}})
+
+    def requests(self) -> list[RequestBinding[Any]]:
+        return [
+            RequestBinding(
+                method="com.example/page", params_type=PaginatedRequestParams, handler=self.page
+            ),
+            RequestBinding(method="com.example/raw", params_type=dict, handler=self.raw),
+        ]
+
+    async def page(
+        self, context: ClientRequestContext, params: PaginatedRequestParams
+    ) -> dict[str, Any]:
+        await context.report_progress(1, 2, "half")
+        return {"cursor": params.cursor}
+
+    async def raw(self, context: ClientRequestContext, params: dict[str, Any]) -> ElicitResult:
+        return ElicitResult(action="decline")
+
+    async def intercept_request(
+        self, request: InputRequest, context: ClientRequestContext, call_next: RequestNext
+    ) -> RequestAnswer:
+        return await call_next(request, context)
+
+    def lifespan(self, session: ClientSession) -> AbstractAsyncContextManager[str]:
+        return nullcontext(self.identifier)
