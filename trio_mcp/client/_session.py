@@ -35,7 +35,6 @@ from ._roads import channel_opener
 from ._serving import ClientServing
 from ._session_agreement import once_usable
 from ._session_older import OlderSession
-from ._tool_calls import ToolCallContext, intercepted
 from ._tool_lookup import ToolLookup, time_left
 
 if TYPE_CHECKING:
@@ -269,12 +268,11 @@ class ClientSession(OlderSession):
         began = trio.current_time() if options.is_limited else None
         answer: ToolCallAnswer
         if self._extensions.interceptors:
-            context = ToolCallContext(
-                session=self,
-                allow_claimed=allow_claimed,
-                read_timeout_seconds=read_timeout_seconds,
-                progress_callback=progress_callback,
-            )
+            context: dict[str, Any] = {
+                "allow_claimed": allow_claimed,
+                "read_timeout_seconds": read_timeout_seconds,
+                "progress_callback": progress_callback,
+            }
             answer = await self._send_intercepted(params, options, meta, context)
         else:
             answer = await self._send_call(params, options, meta)
@@ -303,8 +301,10 @@ class ClientSession(OlderSession):
         params: JsonObject,
         options: CallOptions,
         meta: RequestParamsMeta | None,
-        context: ToolCallContext,
+        context: dict[str, Any],
     ) -> ToolCallAnswer:
+        from ._tool_calls import ToolCallContext, intercepted  # noqa: PLC0415 - few want it
+
         link = self._require_link()
         if link.mends:
             # What stands round the call asks what the server can do, and not what it could.
@@ -320,7 +320,7 @@ class ClientSession(OlderSession):
                 params,
                 options,
                 meta,
-                context,
+                ToolCallContext(session=self, **context),
             ),
         )
 
