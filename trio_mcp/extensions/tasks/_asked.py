@@ -34,7 +34,7 @@ from ._older_wire import (
     seconds_wanted,
     unknown,
 )
-from ._store import TooManyTasks, read_position
+from ._store import TooManyTasks, read_position, tell_forgotten
 from ._stored import StoredTask
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ class AcceptedTasks:
     """What servers of 2025-11-25 may have of a client in tasks; each server as much.
 
     Args:
-      max_tasks: How many tasks are kept at the same time, over or not. More are refused.
+      max_tasks: How many tasks are kept at the same time, over or not. What has been over for
+        longest makes room for more; they are refused where nothing is over.
       max_running: How many of them are answered at the same time. More are refused.
       ttl: Seconds for which a task is kept at most, from its creation. A callback that has not
         answered by then is cancelled.
@@ -105,6 +106,7 @@ class _Asked:
     task: StoredTask
     place: int
     scope: trio.CancelScope
+    kept: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
     over: trio.Event = attrs.field(factory=trio.Event, init=False)
 
 
@@ -164,9 +166,7 @@ class AskedTasks:
         """
         method, seconds = request.method, seconds_wanted(wanted)
         ttl = self._bounds.ttl if seconds is None else min(seconds, self._bounds.ttl)
-        if len(self._tasks) >= self._bounds.max_tasks or self._running >= self._bounds.max_running:
-            logger.info("A task for %s was refused: there are %d", method, len(self._tasks))
-            raise TooManyTasks("This client has too many tasks; try again later")
+        self._make_room(method)
         task = self._new_task(ttl)
         self._made += 1
         scope = trio.CancelScope(deadline=trio.current_time() + ttl)
@@ -183,6 +183,18 @@ class AskedTasks:
         )
         logger.info("The task %.6s… for %s has begun", task.task_id, method)
         return CreateTaskResult(task=task.to_task(), meta=related_to(task.task_id))
+
+    def _make_room(self, method: str) -> None:
+        bounds, kept = self._bounds, self._tasks
+        if self._running < bounds.max_running and len(kept) < bounds.max_tasks:
+            return
+        over = [each for each in kept.values() if each.task.is_over]
+        if self._running >= bounds.max_running or not over:
+            logger.info("A task for %s was refused: %d are going on", method, self._running)
+            raise TooManyTasks("This client has too many tasks; try again later")
+        first = min(over, key=_by_change)
+        self._forget(first)
+        tell_forgotten(first.task.task_id)
 
     def _new_task(self, ttl: float) -> StoredTask:
         now = self._bounds.clock()
@@ -204,7 +216,8 @@ class AskedTasks:
             self._running -= 1
         # It does nothing where there was an end before that of its time.
         self._end(asked, status="cancelled", status_message=_EXPIRED)
-        await trio.sleep_until(expires_at)
+        with asked.kept:
+            await trio.sleep_until(expires_at)
         self._forget(asked)
 
     def _end(self, asked: _Asked, **changes: Any) -> None:
@@ -216,6 +229,7 @@ class AskedTasks:
 
     def _forget(self, asked: _Asked) -> None:
         self._tasks.pop(asked.task.task_id, None)
+        asked.kept.cancel(reason="the task is forgotten")
 
     def forget_all(self) -> None:
         """Stop and forget them all: nobody is there any longer who could ask for them."""
@@ -286,6 +300,10 @@ class AskedTasks:
             logger.info("A task was asked for that is not there")
             raise unknown(task_id)
         return asked
+
+
+def _by_change(asked: _Asked) -> float:
+    return asked.task.updated_at
 
 
 async def _outcome_of(answer: AnswerFnT, task_id: str) -> dict[str, Any]:

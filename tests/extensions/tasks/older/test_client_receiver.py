@@ -390,18 +390,41 @@ async def test_a_time_that_is_none_is_refused(autojump_clock, ttl):
 
 @pytest.mark.req("R-657")
 async def test_a_server_may_have_only_so_many_tasks(autojump_clock):
+    person = Person()
     server = AskingServer()
     tasks = [TasksClientExtension(accepts=AcceptedTasks(max_tasks=2, ttl=60))]
-    async with served(server, tasks=tasks, sampling_callback=sample):
+    async with served(server, tasks=tasks, elicitation_callback=person.elicit):
         for _ in range(2):
-            await server.ask_in_task("sampling/createMessage", CHAT)
+            await server.ask_in_task()
         with pytest.raises(MCPError, match="too many tasks") as refused:
-            await server.ask_in_task("sampling/createMessage", CHAT)
+            await server.ask_in_task()
         assert refused.value.code == -31503
-        # What needs no task is answered as ever.
-        await server.ask("sampling/createMessage", CHAT)
         await trio.sleep(61)
-        await server.ask_in_task("sampling/createMessage", CHAT)
+        await server.ask_in_task()
+
+
+@pytest.mark.req("R-657")
+async def test_what_has_been_over_for_longest_makes_room(autojump_clock):
+    person = Person()
+    now = 1_700_000_000
+
+    def clock():
+        nonlocal now
+        now += 1
+        return now
+
+    server = AskingServer()
+    tasks = [TasksClientExtension(accepts=AcceptedTasks(max_tasks=3, clock=clock))]
+    options = {"elicitation_callback": person.elicit, "sampling_callback": sample}
+    async with served(server, tasks=tasks, **options):
+        asked = await server.ask_in_task()
+        made = [
+            (await server.ask_in_task("sampling/createMessage", CHAT))["taskId"] for _ in range(3)
+        ]
+        listed = (await server.ask("tasks/list", {}))["tasks"]
+        assert [each["taskId"] for each in listed] == [asked["taskId"], *made[1:]]
+        assert await code_of(server.about("tasks/result", made[0])) == -32602
+        assert (await server.about("tasks/get", asked["taskId"]))["status"] == "working"
 
 
 @pytest.mark.req("R-657")
