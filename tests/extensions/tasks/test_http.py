@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import trio
 
 from trio_mcp import BearerAuth, Client
 from trio_mcp.auth import AuthSettings, StaticTokenVerifier
 from trio_mcp.extensions import Task, TasksClientExtension
+from trio_mcp.transports import ServeOptions, serve_http_app
 from trio_mcp.types import EmptyResult, Request, Result
 
 from ._studio import NamedRequest, connect, error_of, serve, start, studio
@@ -109,3 +111,37 @@ async def test_a_method_of_any_extension_may_have_such_a_header():
                 await sent
             else:
                 assert (await error_of(sent)).code == code
+
+
+@pytest.mark.parametrize("mode", ["2026-07-28", "2025-11-25"])
+async def test_a_server_that_is_away_for_a_while_is_asked_again(mode, monkeypatch):
+    monkeypatch.setattr("trio_mcp.extensions.tasks._polling.DEFAULT_POLL_SECONDS", 0.05)
+    made = studio({"paint": "required"}, patience=0, poll_interval=0.1)
+    app = made.mcp.streamable_http_app()
+    refused = []
+
+    async def flaky(scope, receive, send):
+        body = {"type": "http.request", "body": b"", "more_body": False}
+        if scope["type"] == "http" and scope["method"] == "POST":
+            body = await receive()
+        if b'"tasks/get"' in body["body"] and len(refused) < 3:
+            refused.append(scope["path"])
+            headers = [(b"content-length", b"0")]
+            await send({"type": "http.response.start", "status": 503, "headers": headers})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        messages = [body] if scope["type"] == "http" and scope["method"] == "POST" else []
+
+        async def receive_again():
+            return messages.pop() if messages else await receive()
+
+        await app(scope, receive_again, send)
+
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(serve_http_app, flaky, ServeOptions(port=0))
+        options = {"mode": mode, "extensions": [TasksClientExtension()]}
+        async with Client(served.url + "/mcp", **options) as client:
+            result = await client.call_tool("paint", {"seconds": 0.1})
+            assert result.content[0].text == "painted for 0.1 s"
+        nursery.cancel_scope.cancel()
+    assert len(refused) == 3
