@@ -214,7 +214,7 @@ class RequestBinding(Generic[RequestParamsT]):
 class ClientExtension:
     """An extension that a client may be given; override what it needs.
 
-    Everything is asked for once, when the `Client` is made.
+    What it brings is asked for once, when the `Client` is made; `capabilities` for each session.
 
     Attributes:
       identifier: A prefix in the manner of a reversed domain, a slash, and a name.

@@ -12,7 +12,7 @@ import attrs
 import trio
 
 from trio_mcp._checks import check_callable, check_number, check_whole
-from trio_mcp._codec import excerpt
+from trio_mcp._codec import checked_copy, excerpt
 from trio_mcp._codec._public import to_json
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.client import ClientRequestContext
@@ -312,13 +312,20 @@ async def _outcome_of(answer: AnswerFnT, task_id: str) -> dict[str, Any]:
         given = await answer()
         if isinstance(given, ErrorData):
             return _failed(given)
-        written = to_json(given, _VERSION) if isinstance(given, WireModel) else given
+        written = _written(given)
     except Exception as exc:
         if isinstance(exc, MCPError) and not isinstance(exc, LocalError):
             return _failed(exc.error)
         logger.exception("The task %.6s… failed", task_id)
         return _failed(_INTERNAL)
     return {"status": "completed", "result": written}
+
+
+def _written(given: WireModel | JsonObject) -> JsonObject:
+    if isinstance(given, WireModel):
+        return to_json(given, _VERSION)
+    copied: JsonObject = checked_copy(given, "result")
+    return copied
 
 
 def _failed(error: ErrorData) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from trio_mcp.client import Client, ClientSession, RestartPolicy
+from trio_mcp.client import Client, ClientExtension, ClientSession, RestartPolicy
 from trio_mcp.errors import MCPError
 from trio_mcp.extensions import AcceptedTasks, TasksClientExtension
 from trio_mcp.transports import open_memory_channel_pair
@@ -260,6 +260,37 @@ async def test_a_defect_of_a_callback_is_logged_and_told_as_no_more_than_that(
         assert (got["status"], got["statusMessage"]) == ("failed", direct.value.message)
     assert "secret" not in direct.value.message
     assert caplog.records
+
+
+class Answering(ClientExtension):
+    identifier = "com.example/answering"
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    async def intercept_request(self, request, context, call_next):
+        return self.answer
+
+
+@pytest.mark.req("R-646")
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [({"action": "cancel"}, "completed"), ({"action": object()}, "failed")],
+    ids=["json", "no-json"],
+)
+async def test_an_extension_further_in_may_answer_in_place_of_the_callback(
+    autojump_clock, answer, status
+):
+    server = AskingServer()
+    tasks = [TasksClientExtension(), Answering(answer)]
+    async with served(server, tasks=tasks, elicitation_callback=Person().elicit):
+        task = await server.ask_in_task()
+        await trio.testing.wait_all_tasks_blocked()
+        assert (await server.about("tasks/get", task["taskId"]))["status"] == status
+        if status == "completed":
+            assert (await server.about("tasks/result", task["taskId"]))["action"] == "cancel"
+        else:
+            assert await code_of(server.about("tasks/result", task["taskId"])) == -32603
 
 
 # How it is cancelled
