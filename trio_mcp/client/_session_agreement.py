@@ -19,6 +19,7 @@ from trio_mcp._checks import (
 )
 from trio_mcp._codec import DecodeError, decode, encode
 from trio_mcp._codec._reading import check_readable
+from trio_mcp._protocol._task_requests import asks_for_task
 from trio_mcp._rpc._link import CallOptions
 from trio_mcp._rpc._standing import say_again
 from trio_mcp.errors import InvalidResponse
@@ -473,6 +474,8 @@ class AgreedSession(LivingSession):
         if link.mends:
             # The next server may speak another revision.
             options = await once_usable(link, method, options)
+        if "task" in params and asks_for_task(method, params, self._require_revision()):
+            options = attrs.evolve(options, may_cancel=False)
         given = params.get("_meta") if meta is None else meta_to_json(meta)
         if self._envelope is not None:
             params["_meta"] = {**given, **self._envelope} if given else {**self._envelope}

@@ -94,9 +94,6 @@ async def intercepted(
         if token is not None and token != _progress_token(read):
             # The link would put its own in place of it.
             using = attrs.evolve(using, on_progress=None)
-        if passed.task is not None and revision.has_tasks:
-            # Cancellation, 2025-11-25: a request for a task is cancelled by tasks/cancel alone.
-            using = attrs.evolve(using, may_cancel=False)
         return await send(encode(passed, revision), using, None)
 
     read = decode(types.CallToolRequestParams, params, revision, where="params")

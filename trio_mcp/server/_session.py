@@ -15,6 +15,7 @@ from trio_mcp._codec._reading import check_readable, read_as
 from trio_mcp._deprecation import deprecated
 from trio_mcp._protocol._ladder import LOG_LEVELS
 from trio_mcp._protocol._refusals import lacking, missing_client_capability
+from trio_mcp._protocol._task_requests import asks_for_task
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions
 from trio_mcp._rpc._progress import progress_params
 from trio_mcp.errors import InvalidResponse, MCPDeprecationWarning, NoBackChannelError
@@ -386,7 +387,11 @@ class ServerSession:
         del metadata
         check_readable("result_type", result_type)
         params = None if request.params is None else encode(request.params, self._revision)
-        options = CallOptions(on_progress=progress_callback, timeout=request_read_timeout_seconds)
+        options = CallOptions(
+            on_progress=progress_callback,
+            timeout=request_read_timeout_seconds,
+            may_cancel=not asks_for_task(request.method, params, self._revision),
+        )
         return await self._ask(request.method, params, result_type, options)
 
     async def _ask(

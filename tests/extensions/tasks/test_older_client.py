@@ -20,8 +20,18 @@ from trio_mcp.extensions import (
     TasksNotSupported,
     list_tasks,
 )
-from trio_mcp.testing import cancel_everywhere
-from trio_mcp.types import ElicitResult, ErrorData
+from trio_mcp.server import Server
+from trio_mcp.testing import cancel_everywhere, open_client
+from trio_mcp.types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    ErrorData,
+    TaskMetadata,
+)
 
 from ._older_server import ALL, DONE, QUESTION, RELATED, SILENCE, OlderServer, connect_older
 from ._studio import error_of, settle
@@ -371,6 +381,46 @@ async def test_a_server_has_a_second_to_say_which_task_it_was():
         assert trio.current_time() == pytest.approx(6, abs=0.1)
     # What cancels requests does not cancel tasks.
     assert server.methods == ["tools/list", "tools/call"]
+
+
+@pytest.mark.req("R-577")
+@pytest.mark.parametrize("is_task", [True, False])
+async def test_a_request_by_hand_that_asks_for_a_task_is_not_cancelled_as_a_request(is_task):
+    server = OlderServer("required", "working")
+    server.answers["tools/call"] = SILENCE
+    params = CallToolRequestParams(name="work", task=TaskMetadata() if is_task else None)
+    async with connect_older(server) as client:
+        with trio.move_on_after(5):
+            await client.session.send_request(CallToolRequest(params=params), dict)
+        await trio.testing.wait_all_tasks_blocked()
+    assert ("notifications/cancelled" in server.methods) is not is_task
+
+
+@pytest.mark.req("R-577")
+@pytest.mark.parametrize("is_task", [True, False])
+async def test_a_question_by_hand_that_asks_for_a_task_is_not_cancelled_as_a_request(is_task):
+    outcomes: list[str] = []
+
+    async def ask(ctx: Any, params: Any) -> CallToolResult:
+        task = TaskMetadata() if is_task else None
+        asked = ElicitRequestFormParams(
+            message="?", requested_schema={"type": "object"}, task=task
+        )
+        with trio.move_on_after(1):
+            await ctx.session.send_request(ElicitRequest(params=asked), dict)
+        await trio.sleep(5)
+        return CallToolResult(content=[])
+
+    async def think(context: Any, params: Any) -> ElicitResult:
+        outcomes.append("cancelled")
+        await trio.sleep(3)
+        outcomes[:] = ["answered"]
+        return ElicitResult(action="decline")
+
+    server = Server("asking", on_call_tool=ask)
+    async with open_client(server, mode="2025-11-25", elicitation_callback=think) as client:
+        await client.call_tool("any")
+    assert outcomes == ["answered" if is_task else "cancelled"]
 
 
 async def test_a_server_that_cancels_no_tasks_is_not_asked_to():
