@@ -76,6 +76,8 @@ class OutsideLink(Link):
             with suppress(ConnectionLost):
                 await link.notify(method, params)
 
-    def _with_meta(self, params: JsonObject | None) -> JsonObject:
+    def _with_meta(self, params: JsonObject | None) -> JsonObject | None:
+        if not self._meta:
+            return params
         said = {} if params is None else params
         return {**said, "_meta": {**(said.get("_meta") or {}), **self._meta}}

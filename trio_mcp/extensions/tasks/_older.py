@@ -28,6 +28,7 @@ from trio_mcp.types import (
     ToolExecution,
 )
 
+from ._older_status import tell_status
 from ._older_wire import (
     PAGE,
     VERSIONS,
@@ -120,6 +121,7 @@ async def call_tool(
         # Of the tool it would be a result, and there is none: the tool has not begun.
         logger.exception("A task could not be stored")
         raise MCPError(INTERNAL_ERROR, "Internal server error") from None
+    run.nursery.start_soon(tell_status, run, ctx, task, name="status of a task")
     return CreateTaskResult(task=task.to_task(), meta=related_to(task.task_id))
 
 

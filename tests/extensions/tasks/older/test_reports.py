@@ -124,13 +124,60 @@ async def test_what_is_left_of_a_call_reports_nothing_for_its_task(road):
         assert len(told_of(raw, PROGRESS)) == 1
 
 
-@pytest.mark.req("R-608", "R-634")
+STATUS = "notifications/tasks/status"
+
+
+@pytest.mark.req("R-634", "R-619")
 @in_memory
-async def test_no_other_notification_has_to_be_heard(road):
-    # Whatever is told of a task's status says by itself which task that is.
-    async with connect(studio().mcp, road) as raw:
+async def test_the_session_is_told_how_a_task_is(road):
+    made = studio()
+    async with connect(made.mcp, road) as raw:
         task_id = await raw.start("ask")
         await raw.result(task_id)
-        for params in told_of(raw, "notifications/tasks/status"):
-            assert params["taskId"] == task_id
-            assert RELATED not in params.get("_meta", {})
+        await settle(
+            lambda: told_of(raw, STATUS)[-1:] and raw.told[-1][1]["status"] == "completed"
+        )
+        told = told_of(raw, STATUS)
+        statuses = [each["status"] for each in told]
+        assert statuses[0] == "input_required"
+        assert statuses[-1] == "completed"
+        # The last is what is found, and none says again by its metadata which task that is.
+        assert told[-1] == await raw.get(task_id)
+        assert all("_meta" not in each for each in told)
+
+
+@pytest.mark.req("R-634")
+@in_memory
+@pytest.mark.parametrize(
+    ("tool", "status", "message"),
+    [
+        ("train", "failed", "Error executing tool train: the model does not converge"),
+        ("break_down", "failed", "broken"),
+        ("paint", "cancelled", None),
+    ],
+)
+async def test_the_session_is_told_how_a_task_ended(road, tool, status, message):
+    async with connect(studio().mcp, road) as raw:
+        task_id = await raw.start(tool, {"seconds": 600} if tool == "paint" else {})
+        if tool == "paint":
+            await raw.cancel(task_id)
+        await settle(lambda: told_of(raw, STATUS))
+        await trio.sleep(10)
+        [told] = told_of(raw, STATUS)
+        assert (told["status"], told.get("statusMessage")) == (status, message)
+
+
+@in_memory
+async def test_what_is_answered_directly_is_told_of_nobody(road):
+    async with connect(studio().mcp, road) as raw:
+        await raw.call("paint", {"seconds": 1})
+        await trio.sleep(10)
+        assert not told_of(raw, STATUS)
+
+
+async def test_of_a_task_whose_time_is_over_nothing_more_is_told():
+    made = studio()
+    async with connect(made.mcp) as raw:
+        await raw.start("ask", task={"ttl": 5_000})
+        await trio.sleep(60)
+        assert [each["status"] for each in told_of(raw, STATUS)] == ["input_required"]

@@ -70,10 +70,13 @@ async def test_reports_of_a_task_reach_its_session(road):
             task_id = await raw.start("report", _meta={"progressToken": 7})
             await settle(lambda: len(raw.told) >= 4)
             await raw.cancel(task_id)
-            methods = {method for method, _ in raw.told}
+            await settle(lambda: raw.told[-1][0] == "notifications/tasks/status")
+            *reports, (_, status) = raw.told
+            methods = {method for method, _ in reports}
             assert methods == {"notifications/progress", "notifications/message"}
-            for _, params in raw.told:
+            for _, params in reports:
                 assert params["_meta"] == {RELATED: {"taskId": task_id}}
+            assert (status["taskId"], status["status"]) == (task_id, "cancelled")
 
 
 @pytest.mark.req("R-616", "R-617", "R-618", "R-640", "R-641")
