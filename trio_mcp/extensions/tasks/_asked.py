@@ -99,6 +99,10 @@ class AcceptedTasks:
         check_callable("clock", self.clock)
 
 
+AS_USUAL: Final = AcceptedTasks()
+"""What a client accepts that says nothing else."""
+
+
 @attrs.define(eq=False)
 class _Asked:
     """One of the tasks: how it is, and what it runs in."""

@@ -13,9 +13,9 @@ from trio_mcp.client import ResultClaim
 from trio_mcp.errors import MCPError
 from trio_mcp.types import TaskMetadata
 
-from ._asked import AcceptedTasks
+from ._asked import AS_USUAL
 from ._handle import Task, tasks_of
-from ._older_requests import read_created, related
+from ._older_requests import read_created
 from ._receiver import TaskReceiver
 from ._wire import CreateTaskResult
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from trio_mcp._rpc._link import ProgressFn
     from trio_mcp.client import (
         ClaimContext,
-        ClientRequestContext,
         ToolCallAnswer,
         ToolCallContext,
         ToolCallNext,
@@ -33,9 +32,10 @@ if TYPE_CHECKING:
     from trio_mcp.types import (
         CallToolRequestParams,
         CallToolResult,
-        InputRequest,
         RequestParamsMeta,
     )
+
+    from ._asked import AcceptedTasks
 
 CANCEL_SECONDS: Final = 1.0
 """Seconds that a server has to take note that nobody waits for a task any longer."""
@@ -84,7 +84,7 @@ class TasksClientExtension(TaskReceiver):
         *,
         ttl: float | None = None,
         listen: bool = False,
-        accepts: AcceptedTasks | None = AcceptedTasks(),  # noqa: B008
+        accepts: AcceptedTasks | None = AS_USUAL,
     ) -> None:
         super().__init__(accepts)
         if ttl is not None:
@@ -112,13 +112,6 @@ class TasksClientExtension(TaskReceiver):
         if ctx.progress_callback is None:
             return await _create_and_finish(as_task, ctx, call_next)
         return await _report(ctx.progress_callback, as_task, ctx, call_next)
-
-    async def intercept_request(
-        self, request: InputRequest, context: ClientRequestContext, call_next: Any
-    ) -> Any:
-        """See `ClientExtension.intercept_request`."""
-        answer = await super().intercept_request(request, context, call_next)
-        return related(answer, context.meta)
 
 
 async def _becomes_task(tool: str, ctx: ToolCallContext) -> bool:

@@ -13,7 +13,6 @@ from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.errors import InvalidResponse, MCPError
 from trio_mcp.types import (
     INTERNAL_ERROR,
-    RELATED_TASK_META_KEY,
     CancelTaskRequest,
     CancelTaskRequestParams,
     CancelTaskResult,
@@ -22,7 +21,6 @@ from trio_mcp.types import (
     GetTaskRequest,
     GetTaskRequestParams,
     GetTaskResult,
-    Result,
 )
 from trio_mcp.types import CreateTaskResult as OlderCreateTaskResult
 
@@ -103,15 +101,6 @@ def read_created(answer: JsonObject) -> CreateTaskResult:
 def detailed(task: OlderTask) -> DetailedTask:
     """Say of a task of 2025-11-25 what is said of those of later revisions."""
     return DetailedTask(**_members(task))
-
-
-def related(answer: Any, meta: JsonObject | None) -> Any:
-    """Say in an answer to which task it belongs, if the question has said that."""
-    task = (meta or {}).get(RELATED_TASK_META_KEY)
-    # An error has no place for it.
-    if task is None or not isinstance(answer, Result):
-        return answer
-    return answer.evolve(meta={**(answer.meta or {}), RELATED_TASK_META_KEY: task})
 
 
 def _members(task: OlderTask) -> dict[str, Any]:

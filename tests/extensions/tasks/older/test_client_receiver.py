@@ -676,6 +676,15 @@ async def test_what_answers_a_question_of_a_task_of_the_server_says_so(autojump_
         assert server.notified[-1].params["_meta"] == related
 
 
+@pytest.mark.req("R-619")
+async def test_a_question_of_a_task_that_becomes_one_itself_belongs_to_its_own(autojump_clock):
+    server = AskingServer()
+    async with served(server, elicitation_callback=Person().elicit):
+        meta = {RELATED: {"taskId": "of-server"}}
+        created = await server.ask("elicitation/create", {**FORM, "task": {}, "_meta": meta})
+        assert created["_meta"] == {RELATED: {"taskId": created["task"]["taskId"]}}
+
+
 # For those who look after it
 
 
