@@ -9,13 +9,19 @@ import pytest
 from trio_mcp.extensions import InMemoryTaskStore
 from trio_mcp.types import SERVER_BUSY
 
-from ._stores import in_each_store, open_store, stored
+from ._stores import in_each_store, open_store
+from ._stores import stored as stored_at_once
 from ._studio import error_of
+
+
+def stored(task_id, **more):
+    """Make a task some time after those that are over."""
+    return stored_at_once(task_id, **{"created_at": 20.0, "updated_at": 20.0, **more})
 
 
 async def over(store, task_id, now, **more):
     """Keep a task, and end it."""
-    task = stored(task_id, **more)
+    task = stored_at_once(task_id, **more)
     await store.create(task)
     assert await store.replace(task.ended(now, "completed", result={}))
 
@@ -101,11 +107,11 @@ async def test_what_runs_is_forgotten_for_nothing():
 
 async def test_what_has_expired_goes_before_what_is_over():
     store = InMemoryTaskStore(max_tasks=2)
-    await store.create(stored("expired", ttl=10.0))
+    await store.create(stored("expired", created_at=0.0, ttl=10.0))
     await over(store, "over", 1.0)
     told = []
     store.subscribe(told.append)
-    await store.create(stored("new", created_at=11.0))
+    await store.create(stored("new"))
     assert await kept(store, ["expired", "over", "new"]) == ["over", "new"]
     assert told == ["expired", "new"]
 
@@ -119,3 +125,15 @@ async def test_what_redis_itself_has_dropped_makes_room(redis_server, request):
         redis_server.ask("DEL", keys[0])
         await store.create(stored("c", owner="ada"))
         assert len((await store.list_tasks("ada")).tasks) == 2
+
+
+@in_each_store
+async def test_who_has_not_had_the_time_to_ask_loses_nothing(kind, request):
+    async with open_store(kind, request, max_tasks_per_owner=1) as store:
+        await over(store, "a", 18.0, owner="ada")
+        # Whoever asks once in a second may ask for the third time at 21.
+        for now in (18.0, 20.9):
+            error = await error_of(store.create(stored("b", owner="ada", created_at=now)))
+            assert error.code == SERVER_BUSY
+        await store.create(stored("b", owner="ada", created_at=21.0))
+        assert await kept(store, ["a", "b"]) == ["b"]

@@ -21,7 +21,8 @@ class InMemoryTaskStore:
 
     Where there is no room for a new task, the one that has been over for longest is forgotten
     before its time: one of the same owner where that has too many, and otherwise one of nobody,
-    or else of the same owner. Nobody makes a store forget tasks of another owner.
+    or else of the same owner. Nobody makes a store forget tasks of another owner, or one that was
+    over just now, whose client has not had the time to ask three times.
 
     Args:
       max_tasks: How many there may be at the same time, those included that are over and not
@@ -79,8 +80,8 @@ class InMemoryTaskStore:
             return dropped
         for owner in givers:
             own = map(self._tasks.__getitem__, self._owned.get(owner, ()))
-            first = min((each for each in own if each.is_over), key=_by_change, default=None)
-            if first is not None:
+            first = min((each for each in own if each.is_over), key=_awaited_until, default=None)
+            if first is not None and first.awaited_until <= task.created_at:
                 self._drop(first.task_id)
                 tell_forgotten(first.task_id)
                 return [*dropped, first.task_id]
@@ -156,5 +157,5 @@ class InMemoryTaskStore:
         return self._listeners.add(listener)
 
 
-def _by_change(task: StoredTask) -> float:
-    return task.updated_at
+def _awaited_until(task: StoredTask) -> float:
+    return task.awaited_until

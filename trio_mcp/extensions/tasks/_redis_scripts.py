@@ -1,10 +1,11 @@
 """What Redis does with tasks in one go.
 
-A task is a hash: its version, what is written of it, when it was over (empty before), its id, the
-mark of the process that works on it, and the name of its owner's set. An owner, and nobody, has
-two sorted sets of names of tasks: one by the time at which they expire, by which they are counted,
-and one by the order in which they were made, by which they are listed; its name is that of the
-first with ``:order`` behind it. Times are those of Redis, so that no two clocks are compared.
+A task is a hash: its version, what is written of it, until when it is awaited if it is over (empty
+before), its id, the mark of the process that works on it, and the name of its owner's set. An
+owner, and nobody, has two sorted sets of names of tasks: one by the time at which they expire, by
+which they are counted, and one by the order in which they were made, by which they are listed; its
+name is that of the first with ``:order`` behind it. The times in the sets are those of Redis, so
+that no two clocks are compared.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ local function drop_expired(ends, order)
 end
 """
 
-# What has been over for longest makes room, and what is not there any more, though its set says
-# so, before that. The task is written first, since a Redis that is full refuses no script that has
-# written something. A set lives as long as the last of its tasks, and no place in the order is
-# taken twice, though the clock be turned back. Gives the id of what was forgotten, or an empty
-# one; nothing if there was no room.
+# What has been over for longest makes room, if it is not awaited any more, and what is not there,
+# though its set says so, before that. The task is written first: a Redis that is full refuses
+# no script that has written something. A set lives as long as the last of its tasks, and no place
+# in the order is taken twice, though the clock be turned back. Gives the id of what was forgotten,
+# or an empty one; nothing if there was no room.
 CREATE: Final = (
     _TIME
     + _WITHOUT_EXPIRED
@@ -48,7 +49,7 @@ if redis.call('ZCARD', ends) >= tonumber(ARGV[6]) then
     local over = tonumber(redis.call('HGET', name, 'over') or 0)
     if over and (not since or over < since) then first, since = name, over end
   end
-  if not first then
+  if not first or since > tonumber(ARGV[9]) then
     redis.call('DEL', task)
     return nil
   end

@@ -49,7 +49,8 @@ class RedisTaskStore:
     stays in the process in which it began: when that stops, the task fails, and when it dies, the
     task is found to have failed five to seven minutes later. Each task has a key of its own, which
     expires with it. Where a principal has too many, or nobody, the one of them that has been over
-    for longest is forgotten for a new one. Give Redis a ``maxmemory`` to bound all together.
+    for longest is forgotten for a new one, unless that was just now. Give Redis a ``maxmemory``
+    to bound all together.
 
     The server connects when it starts, and cannot start without. While Redis is away later,
     requests about tasks fail, calls that would become tasks too, and results wait.
@@ -139,8 +140,9 @@ class RedisTaskStore:
             self._channel,
             task.task_id,
             self._max_tasks_of_nobody if of_nobody else self._max_tasks_per_owner,
-            _over_since(task),
+            _awaited_until(task),
             self._presence.mark,
+            repr(task.created_at),
         )
         if forgotten is None:
             raise TooManyTasks("Too many tasks are kept; try again later")
@@ -196,7 +198,7 @@ class RedisTaskStore:
             dumps(task.to_json()),
             self._channel,
             task.task_id,
-            _over_since(task),
+            _awaited_until(task),
         )
         return bool(is_next)
 
@@ -273,8 +275,8 @@ class _Conversation:
             self._listeners.tell(push[2].decode(errors="replace"))
 
 
-def _over_since(task: StoredTask) -> str:
-    return repr(task.updated_at) if task.is_over else ""
+def _awaited_until(task: StoredTask) -> str:
+    return repr(task.awaited_until) if task.is_over else ""
 
 
 def _digest(text: str) -> str:

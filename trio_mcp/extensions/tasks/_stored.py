@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 OVER: Final = frozenset({"completed", "failed", "cancelled"})
 """The statuses that are final."""
 
+POLLS: Final = 3
+"""For how many intervals a client may be about to ask for a task that is over: it asks once in
+each, and a request may take its time, or fail."""
+
 
 @attrs.frozen(kw_only=True)
 class StoredTask:
@@ -63,6 +67,11 @@ class StoredTask:
     def expires_at(self) -> float:
         """Until when it is kept, in seconds since 1970."""
         return self.created_at + self.ttl
+
+    @property
+    def awaited_until(self) -> float:
+        """Until when its client may be about to ask for it once it is over (since 1970)."""
+        return self.updated_at + POLLS * self.poll_interval
 
     @property
     def is_over(self) -> bool:
