@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Desk(Protocol):
     """A request at which a client can be asked."""
 
-    def takes(self, question: JsonObject) -> bool:
-        """Tell whether its client can answer a question, as it was stored."""
+    def takes(self, key: str, question: JsonObject) -> bool:
+        """Tell whether its client can answer a question of the task, as it was stored."""
         ...
 
     def wake(self) -> None:
@@ -50,10 +50,10 @@ class Desks:
                 del self._open[task_id]
             self.wake(task_id)
 
-    def asks(self, task_id: str, question: JsonObject) -> Desk | None:
+    def asks(self, task_id: str, key: str, question: JsonObject) -> Desk | None:
         """Find the one that asks a question; None if none can."""
-        takers = (each for each in self._open.get(task_id, ())[::-1] if each.takes(question))
-        return next(takers, None)
+        desks = reversed(self._open.get(task_id, ()))
+        return next((each for each in desks if each.takes(key, question)), None)
 
     def wake(self, task_id: str) -> None:
         """Have those of a task look again who asks."""

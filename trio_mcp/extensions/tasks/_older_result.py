@@ -70,6 +70,7 @@ class ResultDesk:
         self._task_id = task_id
         self._can_ask = ctx.session.can_send_request
         self._woken = trio.Event()
+        self._takes: dict[str, bool] = {}
         self._asking: dict[str, trio.CancelScope] = {}
 
     async def wait_over(self) -> StoredTask:
@@ -103,10 +104,15 @@ class ResultDesk:
 
     # Questions
 
-    def takes(self, question: JsonObject) -> bool:
+    def takes(self, key: str, question: JsonObject) -> bool:
         """See `Desk.takes`."""
-        if not self._can_ask:
-            return False
+        # Looked at but once, since many may wait for one task.
+        takes = self._takes.get(key)
+        if takes is None:
+            takes = self._takes[key] = self._can_answer(question)
+        return takes and self._can_ask
+
+    def _can_answer(self, question: JsonObject) -> bool:
         try:
             self._session.require_for(self._in_words(question))
         except (MCPError, ValueError):
@@ -116,7 +122,9 @@ class ResultDesk:
     def _settle(self, task: StoredTask, nursery: trio.Nursery) -> None:
         desks, questions = self._run.desks, task.input_requests
         own = {
-            key: each for key, each in questions.items() if desks.asks(self._task_id, each) is self
+            key: each
+            for key, each in questions.items()
+            if self.takes(key, each) and desks.asks(self._task_id, key, each) is self
         }
         for key, scope in self._asking.items():
             if key not in own:

@@ -18,6 +18,7 @@ from tests.extensions.tasks._studio import (
 from tests.extensions.tasks._studio import connect as connect_modern
 from trio_mcp import Context, MCPError, MCPServer
 from trio_mcp.extensions import InMemoryTaskStore, Task, TasksExtension
+from trio_mcp.extensions.tasks import _older_result
 from trio_mcp.types import (
     ElicitRequest,
     ElicitRequestURLParams,
@@ -153,6 +154,20 @@ async def test_a_url_to_visit_has_a_name(road, named):
         assert text_of(await raw.result(await raw.start("inquire"))) == "accept"
         [asked] = raw.asked
         assert asked["elicitationId"] == "login-1" if named else len(asked["elicitationId"]) == 36
+
+
+async def test_a_url_to_visit_has_a_name_without_a_task_too():
+    mcp = MCPServer("plain")
+
+    @mcp.tool()
+    async def log_in(ctx: Context) -> str:
+        """Log in."""
+        params = ElicitRequestURLParams(message="Log in", url="https://example.com/login")
+        return (await ctx.session.ask(ElicitRequest(params=params))).action
+
+    async with connect(mcp) as raw:
+        assert text_of(await raw.call("log_in")) == "accept"
+        assert len(raw.asked[0]["elicitationId"]) == 36
 
 
 async def test_a_task_of_a_modern_client_may_ask_an_older_one_to_visit_a_url():
@@ -349,6 +364,31 @@ async def test_a_store_that_is_away_for_a_while_loses_no_answer():
         store.failures = 3
         assert text_of(await raw.result(task_id)) == "accept blue"
         assert len(raw.asked) == 1
+
+
+@pytest.mark.req("R-656")
+async def test_many_who_wait_and_cannot_answer_cost_little():
+    """What is asked is looked at by each of them once, and not by each for each."""
+    looked: list[str] = []
+    store = InMemoryTaskStore()
+    mcp, _ = inquiry(lambda ctx: ctx.elicit("Which colour?", Colour), store=store)
+    async with connect(mcp) as able, connect(mcp, asks=False) as unable:
+        task_id = await able.start("inquire")
+        await able.until(task_id, "input_required")
+        with pytest.MonkeyPatch.context() as patch:
+            inner = _older_result.ResultDesk._can_answer
+
+            def look(self: Any, question: Any) -> bool:
+                looked.append(question["method"])
+                return inner(self, question)
+
+            patch.setattr(_older_result.ResultDesk, "_can_answer", look)
+            async with trio.open_nursery() as nursery:
+                for _ in range(50):
+                    nursery.start_soon(unable.result, task_id)
+                await trio.sleep(5)
+                assert text_of(await able.result(task_id))
+        assert len(looked) == 51
 
 
 # Both eras
