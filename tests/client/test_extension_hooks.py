@@ -20,6 +20,7 @@ from trio_mcp.types import (
     ErrorData,
     JSONRPCError,
     JSONRPCResponse,
+    ListRootsRequest,
     TasksListCapability,
     WireModel,
     wire_model,
@@ -486,18 +487,31 @@ async def test_what_the_callback_is_told_may_be_changed_by_who_stands_further_ou
         assert seen == [{"marked": True}] * 2
 
 
-async def test_an_extension_that_passes_on_no_question_is_told_so(
-    autojump_clock, connect, script, initialized, caplog
+@pytest.mark.parametrize(
+    "passed_on",
+    [lambda request: request.params, lambda request: ListRootsRequest()],
+    ids=["params", "another"],
+)
+@pytest.mark.parametrize("is_innermost", [True, False], ids=["innermost", "outermost"])
+async def test_an_extension_that_passes_on_another_question_is_told_so(
+    autojump_clock, connect, script, initialized, caplog, passed_on, is_innermost
 ):
     class Wrong(ClientExtension):
         identifier = "com.example/wrong"
 
         async def intercept_request(self, request, context, call_next):
-            return await call_next(request.params)
+            return await call_next(passed_on(request))
+
+    class Passing(ClientExtension):
+        identifier = "com.example/passing"
+
+        async def intercept_request(self, request, context, call_next):
+            return await call_next(request, context)
 
     server = script(initialize=initialized())
-    options = {"elicitation_callback": decline, "extensions": [Wrong(), Around("a", [])]}
+    inner = [] if is_innermost else [Passing()]
+    options = {"elicitation_callback": decline, "extensions": [Wrong(), *inner]}
     async with connect(server, mode="legacy", **options):
         await server.ask("elicitation/create", QUESTION)
         assert (await answered(server)).error.code == -32603
-    assert "passed on" in caplog.text
+    assert "what intercept_request passes on" in caplog.text

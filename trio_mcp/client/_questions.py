@@ -61,10 +61,26 @@ async def ask_intercepted(
       TypeError: if one of them is no async function.
 
     """
-    call_next = ask
+    call_next: RequestNext = functools.partial(_ask_for, request.method, ask)
     for name, intercept in reversed(interceptors):
         call_next = functools.partial(_intercept, name, intercept, call_next, context)
     return await call_next(request)
+
+
+def _ask_for(
+    method: str,
+    ask: RequestNext,
+    request: InputRequest,
+    changed: ClientRequestContext | None = None,
+    /,
+) -> Awaitable[RequestAnswer]:
+    check_kind("what intercept_request passes on", request, types.Request)
+    if request.method != method:
+        raise ValueError(
+            f"what intercept_request passes on: expected a question of {method}, "
+            f"got {request.method!r:.80}"
+        )
+    return ask(request, changed)
 
 
 async def _intercept(
@@ -76,7 +92,6 @@ async def _intercept(
     changed: ClientRequestContext | None = None,
     /,
 ) -> RequestAnswer:
-    check_kind("what is passed on", request, types.Request)
     told = context if changed is None else changed
     return await awaited(name, intercept(request, told, _telling(call_next, told)))
 
