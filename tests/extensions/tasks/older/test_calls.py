@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import pytest
 import trio
@@ -10,6 +11,7 @@ import trio
 from tests.extensions.tasks._studio import error_of, in_memory, on_every_road, settle, studio
 from trio_mcp import MCPServer
 from trio_mcp.extensions import InMemoryTaskStore
+from trio_mcp.types import CancelledNotification, CancelledNotificationParams
 
 from ._raw import RELATED, connect
 
@@ -297,9 +299,19 @@ async def test_a_call_that_is_cancelled_while_its_task_is_stored_never_begins():
             await trio.sleep(5)
             await super().create(task)
 
-    made = studio(store=Slow())
-    async with connect(made.mcp) as raw:
-        with trio.move_on_after(1):
-            await raw.call("paint", {"seconds": 1}, task={})
+    made, ids = studio(store=Slow()), []
+
+    async def note(ctx, call_next):
+        ids.append(ctx.request_id)
+        return await call_next(ctx)
+
+    made.mcp.middleware.append(note)
+    async with connect(made.mcp) as raw, trio.open_nursery() as nursery:
+        nursery.start_soon(partial(raw.call, "paint", {"seconds": 1}, task={}))
+        await trio.sleep(1)
+        # As clients do that know no better: these here never cancel such a request.
+        params = CancelledNotificationParams(request_id=ids[-1])
+        await raw.client.session.send_notification(CancelledNotification(params=params))
         await trio.sleep(30)
+        nursery.cancel_scope.cancel()
     assert not made.seen
