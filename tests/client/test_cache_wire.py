@@ -166,6 +166,39 @@ async def test_what_came_of_answers_is_not_kept(autojump_clock, connect, script,
     assert len(asked(server, "resources/read")) == 4
 
 
+@pytest.mark.req("R-297")
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"input_responses": {"who": ElicitResult(action="accept", content={})}},
+        {"request_state": "s"},
+    ],
+    ids=["answers", "a state"],
+)
+async def test_what_came_of_answers_by_hand_is_neither_kept_nor_found_among_what_was(
+    autojump_clock, connect, script, discovery, given
+):
+    def read(params):
+        is_retry = "inputResponses" in params or "requestState" in params
+        text = "for you" if is_retry else "for all"
+        return {**FRESH, "contents": [{"uri": params["uri"], "text": text}]}
+
+    server = script(
+        server__discover={**discovery, "capabilities": {"resources": {}}}, resources__read=read
+    )
+    async with connect(server, cache=clocked()) as client:
+        for more, text in (
+            (given, "for you"),
+            ({}, "for all"),
+            (given, "for you"),
+            ({}, "for all"),
+        ):
+            result = await client.read_resource("x://y", **more)
+            assert result.contents[0].text == text
+    # What is for all was asked for once.
+    assert len(asked(server, "resources/read")) == 3
+
+
 @pytest.mark.req("R-307")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_what_was_told_to_have_changed_is_asked_for_again(autojump_clock, mode):
