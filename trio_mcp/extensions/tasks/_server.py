@@ -69,7 +69,10 @@ _VERSIONS: Final = frozenset(MODERN_PROTOCOL_VERSIONS)
 
 
 class TasksExtension(Extension):
-    """Answers calls of some tools with a task, for clients that declare the extension (SEP-2663).
+    """Answers calls of some tools with a task, for clients that know of tasks.
+
+    These are clients that declare the extension (SEP-2663), and clients of 2025-11-25, whose core
+    has tasks: they ask for one with the call.
 
     ::
 
@@ -212,7 +215,8 @@ class TasksExtension(Extension):
         """See `Extension.intercept_tool_call`.
 
         Raises:
-          MCPError: -32021 if the tool takes a client that knows tasks.
+          MCPError: -32021 if the tool takes a client that knows tasks; at 2025-11-25 -32601 if it
+            takes a call that asks for a task, or one that does not.
           TooManyTasks: if it requires a task, and there is no room for one.
 
         """
