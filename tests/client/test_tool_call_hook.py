@@ -211,6 +211,25 @@ async def test_only_params_of_a_call_are_passed_on(autojump_clock):
             await client.call_tool("echo")
 
 
+async def test_the_tool_stays_the_one_that_was_called(autojump_clock):
+    async def pass_on(params: Any, ctx: Any, call_next: Any) -> Any:
+        return await call_next(params.evolve(name="other"))
+
+    async with open_client(echoing(), extensions=[Watching(pass_on)]) as client:
+        with pytest.raises(ValueError, match="expected a call of 'echo', got 'other'"):
+            await client.call_tool("echo")
+
+
+async def test_a_call_may_be_sent_more_than_once(autojump_clock):
+    async def twice(params: Any, ctx: Any, call_next: Any) -> Any:
+        await call_next(params)
+        return await call_next(params.evolve(arguments={"word": "again"}))
+
+    async with open_client(echoing(), extensions=[Watching(twice)]) as client:
+        result = await client.call_tool("echo", {"word": "once"})
+        assert result.content[0].text == "again"
+
+
 def test_what_is_no_function_is_refused_when_the_client_is_made():
     class Wrong(ClientExtension):
         identifier = "com.example/wrong"

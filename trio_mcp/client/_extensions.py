@@ -258,8 +258,9 @@ class ClientExtension:
         Args:
           params: Of the call, after they were checked.
           ctx: What else is known of it.
-          call_next: Awaited with the params to send, gives what the server answered, as it wrote
-            it, or what an extension further in returned. It may be awaited more than once.
+          call_next: Awaited with the params to send, for the same tool, gives what the server
+            answered, as it wrote it, or what an extension further in returned. It may be awaited
+            more than once.
 
         Returns:
           The same, or another answer: as the server would have written it, as a `CallToolResult`,

@@ -89,6 +89,11 @@ async def intercepted(
 
     async def innermost(passed: CallToolRequestParams) -> ToolCallAnswer:
         check_kind("what was passed on", passed, types.CallToolRequestParams)
+        if passed.name != read.name:
+            # Its result is compared with what the tool that was called is listed with.
+            raise ValueError(
+                f"passed on: expected a call of {read.name!r}, got {passed.name!r:.80}"
+            )
         token = _progress_token(passed)
         using = options
         if token is not None and token != _progress_token(read):
