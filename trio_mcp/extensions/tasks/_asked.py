@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -16,17 +16,20 @@ from trio_mcp._codec import checked_copy, excerpt
 from trio_mcp._codec._public import to_json
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.client import ClientRequestContext
-from trio_mcp.errors import LocalError, MCPError
+from trio_mcp.errors import ConnectionLost, LocalError, MCPError
 from trio_mcp.types import (
     INTERNAL_ERROR,
     CreateTaskResult,
     ErrorData,
     ListTasksResult,
+    TaskStatusNotification,
+    TaskStatusNotificationParams,
     WireModel,
 )
 
 from ._older_wire import (
     PAGE,
+    members,
     no_cursor,
     outcome_of,
     over_already,
@@ -134,12 +137,16 @@ class AskedTasks:
     """The tasks that the server of one session has made.
 
     Args:
+      session: With that server.
       nursery: Runs them, until the session ends.
       bounds: How many there may be.
 
     """
 
-    def __init__(self, nursery: trio.Nursery, bounds: AcceptedTasks) -> None:
+    def __init__(
+        self, session: ClientSession, nursery: trio.Nursery, bounds: AcceptedTasks
+    ) -> None:
+        self._session = session
         self._nursery = nursery
         self._bounds = bounds
         self._tasks: dict[str, _Asked] = {}
@@ -212,7 +219,7 @@ class AskedTasks:
         )
 
     async def _live(self, asked: _Asked, answer: AnswerFnT) -> None:
-        expires_at = asked.scope.deadline
+        asked.kept.deadline = asked.scope.deadline
         try:
             with asked.scope:
                 self._end(asked, **await _outcome_of(answer, asked.task.task_id))
@@ -221,8 +228,17 @@ class AskedTasks:
         # It does nothing where there was an end before that of its time.
         self._end(asked, status="cancelled", status_message=_EXPIRED)
         with asked.kept:
-            await trio.sleep_until(expires_at)
+            if not asked.scope.cancel_called:
+                await self._tell(asked.task.to_task())
+            await trio.sleep_forever()
         self._forget(asked)
+
+    async def _tell(self, task: Task) -> None:
+        """Tell the server that a task has come to its end by itself: it may ask for it sooner."""
+        # The params name the task, so that the metadata need not (task notifications).
+        params = TaskStatusNotificationParams(**members(task))
+        with suppress(ConnectionLost):
+            await self._session.send_notification(TaskStatusNotification(params=params))
 
     def _end(self, asked: _Asked, **changes: Any) -> None:
         if asked.task.is_over:
@@ -347,7 +363,7 @@ async def open_asked(
 ) -> AsyncGenerator[AskedTasks, None]:
     """Keep the tasks of a server, until its session ends or it is gone."""
     async with open_background_nursery() as nursery:
-        asked = AskedTasks(nursery, bounds)
+        asked = AskedTasks(session, nursery, bounds)
         nursery.start_soon(_forget_when_lost, session, asked, name="end of a server with tasks")
         forget_listener = session.on_reconnect(asked.forget_all)
         try:

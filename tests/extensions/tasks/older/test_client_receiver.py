@@ -637,6 +637,22 @@ async def test_progress_of_the_callback_belongs_to_the_task_and_goes_by_its_toke
         ]
 
 
+@pytest.mark.req("R-634")
+async def test_a_server_is_told_without_asking_when_a_task_has_come_to_its_end(autojump_clock):
+    person = Person()
+    server = AskingServer()
+    options = {"elicitation_callback": person.elicit, "sampling_callback": sample}
+    async with served(server, **options):
+        done = await server.ask_in_task("sampling/createMessage", CHAT)
+        cancelled = await server.ask_in_task()
+        await server.about("tasks/cancel", cancelled["taskId"])
+        await trio.testing.wait_all_tasks_blocked()
+        told = [each.params for each in server.notified if "tasks/status" in each.method]
+        # Of what it did itself it knows.
+        assert told == [await server.about("tasks/get", done["taskId"])]
+        assert told[0]["status"] == "completed"
+
+
 @pytest.mark.req("R-583")
 async def test_nothing_is_reported_of_a_task_that_is_over(autojump_clock):
     async def stubborn(context, params):
