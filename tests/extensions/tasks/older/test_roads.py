@@ -117,14 +117,16 @@ async def test_a_task_outlives_its_session_and_another_one_asks_for_it():
     with trio.fail_after(SOON):
         async with serve(made.mcp) as url:
             async with connect_to(url) as first:
-                working = await first.start("report", _meta={"progressToken": 7})
+                working = await first.start("paint", {"seconds": 600})
                 asking = await first.start("ask")
                 await first.until(asking, "input_required")
             async with connect_to(url) as second:
                 assert (await second.get(working))["status"] == "working"
                 assert (await second.result(asking))["content"][0]["text"] == "accept blue"
                 assert not first.asked
-                assert (await second.result(working))["content"][0]["text"] == "reported"
+                assert (await second.cancel(working))["status"] == "cancelled"
+                await settle(lambda: made.seen)
+                assert made.seen == ["the client cancelled the task"]
 
 
 async def test_the_next_session_is_asked_when_the_first_goes_with_the_question():
