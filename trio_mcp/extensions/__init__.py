@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from trio_mcp.extensions.skills._held import SkillApproval as SkillApproval
     from trio_mcp.extensions.skills._server import SkillsExtension as SkillsExtension
     from trio_mcp.extensions.skills._wire import SkillResource as SkillResource
-    from trio_mcp.extensions.tasks._asked import AcceptedTasks as AcceptedTasks
+    from trio_mcp.extensions.tasks._accepted import AcceptedTasks as AcceptedTasks
     from trio_mcp.extensions.tasks._client import TasksClientExtension as TasksClientExtension
     from trio_mcp.extensions.tasks._client_task import ClientTask as ClientTask
     from trio_mcp.extensions.tasks._client_task import ask_in_task as ask_in_task
@@ -119,7 +119,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "APP_MIME_TYPE": ".apps._wire",
-            "AcceptedTasks": ".tasks._asked",
+            "AcceptedTasks": ".tasks._accepted",
             "AppDocument": ".apps._host",
             "Apps": ".apps._server",
             "AppsClientExtension": ".apps._host",

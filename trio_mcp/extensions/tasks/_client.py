@@ -13,7 +13,7 @@ from trio_mcp.client import ResultClaim
 from trio_mcp.errors import MCPError
 from trio_mcp.types import TaskMetadata
 
-from ._asked import AS_USUAL
+from ._accepted import AS_USUAL
 from ._handle import Task, tasks_of
 from ._older_requests import read_created
 from ._receiver import TaskReceiver
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         RequestParamsMeta,
     )
 
-    from ._asked import AcceptedTasks
+    from ._accepted import AcceptedTasks
 
 CANCEL_SECONDS: Final = 1.0
 """Seconds that a server has to take note that nobody waits for a task any longer."""

@@ -29,7 +29,8 @@ from trio_mcp.types import (
     TasksSamplingCapability,
 )
 
-from ._asked import AcceptedTasks, open_asked
+from ._accepted import AcceptedTasks
+from ._asked import open_asked
 from ._older_wire import VERSIONS, members
 from ._wire import TASKS
 
