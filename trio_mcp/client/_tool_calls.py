@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from trio_mcp._rpc._link import CallOptions, ProgressFn
     from trio_mcp.types import CallToolRequestParams, RequestParamsMeta
+    from trio_mcp.types._revisions import Revision
 
     from ._session import ClientSession
 
@@ -99,13 +100,22 @@ async def intercepted(
         if token is not None and token != _progress_token(read):
             # The link would put its own in place of it.
             using = attrs.evolve(using, on_progress=None)
-        return await send(encode(passed, revision), using, None)
+        # What nobody has changed need not be written again.
+        json = {**params} if passed is read else encode(passed, revision)
+        return await send(json, using, None)
 
-    read = decode(types.CallToolRequestParams, params, revision, where="params")
+    read = _read(params, revision)
     call_next: ToolCallNext = innermost
     for name, intercept in reversed(interceptors):
         call_next = functools.partial(_intercept, name, intercept, context, call_next)
     return await call_next(read)
+
+
+def _read(params: JsonObject, revision: Revision) -> CallToolRequestParams:
+    if params.keys() <= {"name", "arguments"}:
+        # As most are, and checked as they are.
+        return types.CallToolRequestParams(name=params["name"], arguments=params.get("arguments"))
+    return decode(types.CallToolRequestParams, params, revision, where="params")
 
 
 def _progress_token(params: CallToolRequestParams) -> object:
