@@ -72,6 +72,35 @@ async def test_every_call_is_a_checkpoint(autojump_clock):
             await client.call_tool("x")
 
 
+class Steps(trio.abc.Instrument):
+    """Counts how often a task goes on."""
+
+    def __init__(self, task):
+        self.count = 0
+        self._task = task
+
+    def before_task_step(self, task):
+        self.count += task is self._task
+
+
+@pytest.mark.parametrize("waits", [0, 1, 2])
+async def test_a_call_lets_others_run_once_and_no_more_where_its_handler_does(waits):
+    async def handler(ctx, params):
+        for _ in range(waits):
+            await trio.lowlevel.checkpoint()
+        return await done()
+
+    async with Client(serve(handler)) as client:
+        await client.call_tool("x")  # the first one looks at the list of tools
+        steps = Steps(trio.lowlevel.current_task())
+        trio.lowlevel.add_instrument(steps)
+        try:
+            await client.call_tool("x")
+        finally:
+            trio.lowlevel.remove_instrument(steps)
+        assert steps.count == max(1, waits)
+
+
 async def test_a_timeout_ends_the_handler(autojump_clock):
     ended = []
 

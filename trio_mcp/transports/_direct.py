@@ -115,22 +115,27 @@ class DirectLink(Link):
             if not serving.accept(exchange):
                 raise method_not_found(method)
             with scope:
-                result = await _handling(serving, exchange, reports)
+                handling = _InOwnContext(serving.handle(exchange))
+                result = await _reported(handling, exchange, reports)
                 if not self._closed:
-                    await trio.lowlevel.cancel_shielded_checkpoint()
+                    if not handling.has_waited:
+                        await trio.lowlevel.cancel_shielded_checkpoint()
                     return _handed_over(result)
         except Exception as exc:
             if serving.raise_exceptions and not isinstance(exc, MCPError):
                 raise
             raise MCPError.from_error_data(error_for(exc, exchange)) from None
         finally:
-            exchange.close()
-            self._open.close(request_id)
-            if self._closed and not self._open:
-                self._idle.unpark_all()
+            self._end(exchange)
         if self._closed:
             raise _closed()
         raise limit.passed(method)
+
+    def _end(self, exchange: Exchange) -> None:
+        exchange.close()
+        self._open.close(exchange.id)
+        if self._closed and not self._open:
+            self._idle.unpark_all()
 
     @property
     def lost(self) -> bool:
@@ -230,17 +235,15 @@ def _deliver(
         side.pump.put(callback)
 
 
-def _handling(
-    serving: Serving, exchange: Exchange, reports: Reports | None
+def _reported(
+    handling: Awaitable[JsonObject], exchange: Exchange, reports: Reports | None
 ) -> Awaitable[JsonObject]:
-    if reports is None:
-        return _InOwnContext(serving.handle(exchange))
-    return reports.beside(_handled(serving, exchange))
+    return handling if reports is None else reports.beside(_until_closed(handling, exchange))
 
 
-async def _handled(serving: Serving, exchange: Exchange) -> JsonObject:
+async def _until_closed(handling: Awaitable[JsonObject], exchange: Exchange) -> JsonObject:
     try:
-        return await _InOwnContext(serving.handle(exchange))
+        return await handling
     finally:
         # The call waits for what has been reported, and for nothing that comes later.
         exchange.close()
@@ -276,12 +279,17 @@ class _InOwnContext(Generic[T]):
     Each step is made in a copy of the context: what the handler sets of context variables is its
     own, as in a task of its own. Trio sees through it (`Task.iter_await_frames`), as it does
     through a coroutine: what draws a task, or asks whether it waits for a thread, relies on that.
+
+    Attributes:
+      has_waited: Whether it has let other tasks run, as a checkpoint does.
+
     """
 
-    __slots__ = ("_handler", "_run")
+    __slots__ = ("_handler", "_run", "has_waited")
 
     def __init__(self, handler: Coroutine[Any, Any, T]) -> None:
         self._handler = handler
+        self.has_waited = False
         self._run = contextvars.copy_context().run
 
     def __await__(self) -> Generator[Any, Any, T]:
@@ -294,6 +302,7 @@ class _InOwnContext(Generic[T]):
     # refers to, it would keep itself and all that the caller has.
 
     def send(self, value: Any) -> Any:
+        self.has_waited = True
         try:
             return self._run(self._handler.send, value)
         finally:
