@@ -11,7 +11,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from trio_mcp.client import Client, InputRequiredRoundsExceededError
+from trio_mcp.client import Client, ClientExtension, InputRequiredRoundsExceededError
 from trio_mcp.errors import MCPDeprecationWarning, MCPError
 from trio_mcp.mcpserver import Context, MCPServer
 from trio_mcp.server import Server
@@ -22,11 +22,13 @@ from trio_mcp.types import (
     CreateMessageRequestParams,
     CreateMessageResult,
     CreateMessageResultWithTools,
+    ElicitationCapability,
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitRequestURLParams,
     ElicitResult,
     ErrorData,
+    FormElicitationCapability,
     InputRequiredResult,
     JSONRPCRequest,
     JSONRPCResponse,
@@ -43,6 +45,7 @@ from trio_mcp.types import (
     ToolChoice,
     ToolResultContent,
     ToolUseContent,
+    UrlElicitationCapability,
 )
 
 BOTH_ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -343,6 +346,53 @@ async def test_a_mode_that_there_is_not_is_invalid_params(
     async with connect(server, mode="legacy", elicitation_callback=_elicit):
         await server.ask("elicitation/create", params)
         assert (await answered(server)).error.code == -32602
+
+
+@pytest.mark.req("R-592")
+@pytest.mark.parametrize(
+    ("declared", "mode", "is_asked"),
+    [
+        (ElicitationCapability(form=FormElicitationCapability()), "url", False),
+        (ElicitationCapability(), "url", False),
+        (ElicitationCapability(url=UrlElicitationCapability()), "form", False),
+        (ElicitationCapability(url=UrlElicitationCapability()), "url", True),
+        (ElicitationCapability(), "form", True),
+    ],
+)
+async def test_a_mode_that_was_not_declared_is_invalid_params(
+    autojump_clock, connect, script, initialized, declared, mode, is_asked
+):
+    class Declaring(ClientExtension):
+        identifier = "com.example/declaring"
+
+        def capabilities(self, capabilities):
+            return capabilities.evolve(elicitation=declared)
+
+    asked = []
+
+    async def elicit(context, params):
+        asked.append(params.mode)
+        return ElicitResult(action="decline")
+
+    server = script(initialize=initialized())
+    options = {"elicitation_callback": elicit, "extensions": [Declaring()]}
+    async with connect(server, mode="legacy", **options):
+        said = server.received[0].params["capabilities"]["elicitation"]
+        params = {"mode": mode, "message": "m", "requestedSchema": FORM}
+        if mode == "url":
+            params = {
+                "mode": mode,
+                "message": "m",
+                "url": "https://x.example",
+                "elicitationId": "e",
+            }
+        await server.ask("elicitation/create", params)
+        answer = await answered(server)
+    assert ("url" in said) == (declared.url is not None)
+    assert asked == ([mode] if is_asked else [])
+    if not is_asked:
+        assert answer.error.code == -32602
+        assert f"did not declare the {mode} elicitation mode" in answer.error.message
 
 
 @BOTH_ERAS
