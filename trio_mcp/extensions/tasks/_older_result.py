@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 
+LOOK_SECONDS: Final = 5.0
+"""Seconds after which it is looked whether a client that was asked can still answer."""
+
 _AS_IT_CAME: Final[Any] = dict
 
 
@@ -68,7 +71,9 @@ class ResultDesk:
         self._session = ctx.session
         self._version = ctx.protocol_version
         self._task_id = task_id
-        self._can_ask = ctx.session.can_send_request
+        exchange = ctx.exchange
+        self._link = None if exchange is None else exchange.link
+        self._is_left = False
         self._woken = trio.Event()
         self._takes: dict[str, bool] = {}
         self._asking: dict[str, trio.CancelScope] = {}
@@ -94,8 +99,9 @@ class ResultDesk:
                     if task.is_over:
                         return task
                     self._settle(task, nursery)
-                    # Of what a store deletes by itself it need not tell.
-                    with trio.move_on_after(left):
+                    # Of what a store deletes by itself it need not tell, and a client that was
+                    # asked over HTTP may leave the stream without a word.
+                    with trio.move_on_after(min(left, LOOK_SECONDS) if self._asking else left):
                         await self._woken.wait()
 
     def wake(self) -> None:
@@ -111,6 +117,10 @@ class ResultDesk:
         if takes is None:
             takes = self._takes[key] = self._can_answer(question)
         return takes and self._can_ask
+
+    @property
+    def _can_ask(self) -> bool:
+        return not self._is_left and self._link is not None and self._link.can_ask
 
     def _can_answer(self, question: JsonObject) -> bool:
         try:
@@ -128,8 +138,8 @@ class ResultDesk:
         }
         for key, scope in self._asking.items():
             if key not in own:
-                taken = key in questions
-                reason = "another request asks it" if taken else "the task asks no longer"
+                still = key in questions
+                reason = "it is not asked here" if still else "the task asks no longer"
                 scope.cancel(reason=reason)
         for key, question in own.items():
             if key not in self._asking:
@@ -151,7 +161,7 @@ class ResultDesk:
                 await self._pass_on(key, self._in_words(written))
         finally:
             del self._asking[key]
-            self.wake()
+            self._run.desks.wake(self._task_id)
 
     async def _pass_on(self, key: str, question: InputRequest) -> None:
         """Ask a question, and store what comes back, whatever it is: the tool reads it."""
@@ -160,9 +170,8 @@ class ResultDesk:
         try:
             answer = await self._session.send_request(question, _AS_IT_CAME)
         except ConnectionLost:
-            # Its client has left the stream, and may come with another request.
-            self._can_ask = False
-            self._run.desks.wake(self._task_id)
+            # Its client may come with another request.
+            self._is_left = True
             return
         except MCPError as exc:
             error = to_json(exc.error)

@@ -174,6 +174,44 @@ async def test_a_client_that_left_its_stream_with_the_question_does_not_keep_it(
             assert result["content"][0]["text"] == "accept blue"
 
 
+async def test_who_waits_is_asked_when_another_client_leaves_with_the_question(monkeypatch):
+    monkeypatch.setattr("trio_mcp.extensions.tasks._older_result.LOOK_SECONDS", 0.05)
+    made = studio(poll_interval=0.05)
+    with trio.fail_after(SOON):
+        async with (
+            serve(made.mcp) as url,
+            connect_to(url) as first,
+            httpx.AsyncClient(timeout=SOON) as client,
+            trio.open_nursery() as nursery,
+        ):
+            silent, has_asked, leaving = Silent(client, url), trio.Event(), trio.CancelScope()
+            first.holds = trio.Event()
+            found: list[Any] = []
+            await silent.initialize()
+            task_id = await first.start("ask")
+
+            async def wait() -> None:
+                found.append((await first.result(task_id))["content"][0]["text"])
+
+            async def wait_asked() -> None:
+                with leaving:
+                    async with silent.stream("tasks/result", {"taskId": task_id}) as response:
+                        async for line in response.aiter_lines():
+                            if "elicitation/create" in line:
+                                has_asked.set()
+
+            nursery.start_soon(wait)
+            await settle(lambda: first.asked)
+            nursery.start_soon(wait_asked)
+            await has_asked.wait()
+            await settle(lambda: first.cancelled)
+            leaving.cancel()
+            await settle(lambda: len(first.asked) == 2)
+            first.holds.set()
+            await settle(lambda: found)
+            assert found == ["accept blue"]
+
+
 class Silent:
     """A client that speaks HTTP by hand."""
 
