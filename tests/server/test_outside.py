@@ -123,7 +123,10 @@ async def test_work_whose_session_has_ended_tells_nobody_and_cannot_ask(road):
 
     async def work(ctx: Any) -> None:
         await ctx.session.send_ping()
+        link = ctx.exchange.link
+        assert (link.can_ask, link.lost) == (True, False)
         await goes.wait()
+        assert (link.can_ask, link.lost) == (False, True)
         await ctx.session.send_log_message("info", "outside")
         try:
             await ctx.session.send_ping()

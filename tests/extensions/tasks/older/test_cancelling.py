@@ -137,6 +137,19 @@ async def test_of_a_cancel_and_an_end_at_the_same_time_one_counts():
     assert outcomes
 
 
+@pytest.mark.req("R-644")
+async def test_a_task_that_goes_while_it_is_cancelled_is_unknown():
+    class Going(InMemoryTaskStore):
+        async def replace(self, task):
+            await self.delete(task.task_id)
+            return await super().replace(task)
+
+    async with connect(studio(store=Going()).mcp) as raw:
+        task_id = await raw.start("paint", {"seconds": 600})
+        error = await error_of(raw.cancel(task_id))
+        assert (error.code, error.message) == (-32602, f"Unknown task: {task_id}")
+
+
 @in_memory
 async def test_two_who_cancel_at_the_same_time_do_it_once(road):
     async with connect(studio().mcp, road) as raw:
