@@ -37,7 +37,6 @@ if TYPE_CHECKING:
         ClientTasksCapability,
         CreateMessageResult,
         CreateMessageResultWithTools,
-        Request,
     )
 
     from ._wire import DetailedTask
@@ -80,7 +79,7 @@ class ClientTask(Generic[AnswerT]):
         self._latest = created
         self._is_settled = False
         self.task_id: str = created.task_id
-        self._requests = OlderRequests(self.task_id, self._send, seconds)
+        self._requests = OlderRequests(self.task_id, session.send_request, seconds)
 
     async def __aenter__(self) -> Self:
         # No checkpoint: cancelled here, it would not be left, and the task would go on.
@@ -170,11 +169,6 @@ class ClientTask(Generic[AnswerT]):
             raise InvalidResponse(f"{method}: the client's answer is about another task")
         self._latest = task
         return task
-
-    async def _send(
-        self, request: Request[Any, Any], result_type: type[T], seconds: float | None
-    ) -> T:
-        return await self._session.send_request(request, result_type, seconds)
 
 
 @overload

@@ -48,7 +48,7 @@ class SendFn(Protocol):
     """Sends a request to the receiver, and reads its result into a type."""
 
     async def __call__(
-        self, request: Request[Any, Any], result_type: type[T], seconds: float | None
+        self, request: Request[Any, Any], result_type: type[T], seconds: float | None, /
     ) -> T:
         """Wait for at most so many seconds; as ever where that is None."""
         ...

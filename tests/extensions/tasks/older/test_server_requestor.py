@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
+import weakref
 from contextlib import asynccontextmanager
 
 import pytest
@@ -30,6 +32,7 @@ from trio_mcp.types import (
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitRequestURLParams,
+    ElicitResult,
     ErrorData,
     ListTasksRequest,
     ListTasksResult,
@@ -585,3 +588,38 @@ async def test_a_client_that_is_slow_to_say_how_its_task_is_may_be_given_a_limit
         begun = trio.current_time()
         await client.call()
         assert trio.current_time() - begun == pytest.approx(3)
+
+
+@pytest.mark.parametrize("road", ["direct", "text"])
+@pytest.mark.parametrize("is_answered", [True, False], ids=["answered", "left"])
+async def test_what_a_session_had_of_tasks_is_freed_at_once(road, is_answered):
+    seen = []
+
+    async def elicit(context, params):
+        seen.append(weakref.ref(context))
+        if not is_answered:
+            await trio.sleep_forever()
+        return ElicitResult(action="decline")
+
+    async def act(ctx):
+        asked = await ask_in_task(ctx, form())
+        seen.append(weakref.ref(asked))
+        if is_answered:
+            await asked.wait()
+
+    async def use():
+        options = {**OPTIONS, "elicitation_callback": elicit}
+        async with connect(server_that(act), road, **options) as client:
+            seen.append(weakref.ref(client.session))
+            assert not (await client.call_tool("act")).is_error
+            await trio.testing.wait_all_tasks_blocked()
+
+    gc.collect()
+    gc.disable()
+    try:
+        await use()
+        await trio.testing.wait_all_tasks_blocked()
+        assert [each() for each in seen if each() is not None] == []
+    finally:
+        gc.enable()
+    assert len(seen) >= 3
