@@ -113,6 +113,16 @@ def test_the_generator_sees_nothing_but_the_rebuilt_schema() -> None:
     }
 
 
+def test_members_that_must_all_be_there_alone_are_counted() -> None:
+    schema = {**FAST["arguments"], "required": ["a", "b"]}
+    assert plan_schema(schema).rebuilt == {
+        "type": ["object"],
+        "properties": {"a": {"type": ["integer"]}, "b": {"type": ["integer"]}},
+        "additionalProperties": False,
+        "minProperties": 2,
+    }
+
+
 @pytest.mark.parametrize(
     "broken",
     [

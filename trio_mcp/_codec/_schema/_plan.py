@@ -205,7 +205,7 @@ class _Rebuilder:
 
 
 def _consistent(rebuilt: JsonObject) -> JsonObject:
-    """Settle what the generator gets wrong in combination."""
+    """Settle what the generator gets wrong in combination, or takes more steps for."""
     if "const" in rebuilt:
         # The generator's own `const` is not needed: an enum of one says the same.
         if "enum" in rebuilt:
@@ -217,6 +217,10 @@ def _consistent(rebuilt: JsonObject) -> JsonObject:
         assert is_array(required)
         if any(name not in properties for name in required):
             raise _NotFast("a required property that is not allowed")
+        if required and len(required) == len(properties):
+            # None may be there but those that must be: to count them takes fewer steps.
+            del rebuilt["required"]
+            rebuilt["minProperties"] = max(len(required), rebuilt.get("minProperties", 0))
     return rebuilt
 
 
