@@ -17,9 +17,7 @@ import trio
 from trio_mcp._codec._public import from_json, to_json
 from trio_mcp._rpc._nursery import finish_begun, open_background_nursery
 from trio_mcp.errors import ConnectionLost, MCPError
-from trio_mcp.types import (
-    CallToolResult,
-)
+from trio_mcp.types import CallToolResult
 
 from ._answers import read_question
 from ._older_wire import outcome_of, related_to, unknown
