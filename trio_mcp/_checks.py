@@ -12,6 +12,7 @@ import inspect
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "awaited",
+    "check_block",
     "check_callable",
     "check_class",
     "check_flag",
@@ -146,6 +148,18 @@ def awaited(callback: str, returned: Awaitable[T], of: object = None) -> Awaitab
     which = callback if of is None else f"{callback} {_name(of)}"
     got = type(returned).__name__
     raise TypeError(f"{which}: expected an async function, got one that returned {got}")
+
+
+def check_block(argument: str, value: object) -> None:
+    """Check that a value is what ``async with`` takes.
+
+    Raises:
+      TypeError: if it is something else, as what a function gives that is not decorated.
+
+    """
+    if not isinstance(value, AbstractAsyncContextManager):
+        expected = "an async context manager (@asynccontextmanager makes one)"
+        raise wrong_kind(argument, expected, value)
 
 
 def check_number(

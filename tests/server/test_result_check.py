@@ -49,7 +49,7 @@ def server_that_returns(value: Any) -> Server[Any]:
 
 
 WRONG = [
-    pytest.param(None, "result.content: expected an array, got nothing", id="none"),
+    pytest.param(None, "it is None", id="none"),
     pytest.param({"a": 1}, "result.content: expected an array, got nothing", id="dict"),
     pytest.param(
         ListToolsResult(tools=[]), "result.content: expected an array, got nothing", id="other"

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast, final
 
 import trio
 
+from trio_mcp._checks import check_block
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -43,7 +45,13 @@ class Sheltered(AbstractAsyncContextManager[T], Generic[T]):
         self._inner = inner
 
     async def __aenter__(self) -> T:
-        """Enter the block."""
+        """Enter the block.
+
+        Raises:
+          TypeError: if it is none.
+
+        """
+        check_block(self._what, self._inner)
         return await self._inner.__aenter__()
 
     async def __aexit__(

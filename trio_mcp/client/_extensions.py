@@ -321,6 +321,10 @@ class ClientExtension:
         nursery, say. What the block yields is in ``session.lifespan_states[identifier]``. A
         restarted server is talked to in the same session (`ClientSession.on_reconnect`).
 
+        What fails in the session leaves as it is, and is not raised in the block, which is left
+        as at a good end. So a nursery in it is cancelled by whoever opened it: after the
+        ``yield``. A cancellation of the session does go through it.
+
         An extension may be given to several clients: what belongs to one is kept there, and not
         in the extension.
 

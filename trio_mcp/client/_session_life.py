@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from trio_mcp._checks import check_callable, check_text
 from trio_mcp._rpc._block import GuardedBlock
 from trio_mcp._rpc._nursery import open_background_nursery
+from trio_mcp._rpc._sheltered import Sheltered
 
 from ._keep_alive import keep_alive
 from ._listeners import Listeners
@@ -107,7 +108,9 @@ class LivingSession:
         async with AsyncExitStack() as stack:
             states: dict[str, Any] = {}
             for identifier, lifespan in self._lifespans.items():
-                states[identifier] = await stack.enter_async_context(lifespan(self))
+                what = f"The lifespan of the extension {identifier!r}"
+                block = Sheltered(what, lifespan(self))
+                states[identifier] = await stack.enter_async_context(block)
             self._lifespan_states = states
             try:
                 yield

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from trio_mcp.mcpserver._extensions import ResourceBinding as ResourceBinding
     from trio_mcp.mcpserver._extensions import SubscriptionBinding as SubscriptionBinding
     from trio_mcp.mcpserver._extensions import ToolBinding as ToolBinding
-    from trio_mcp.mcpserver._extensions import (
-        compose_tool_call_handler as compose_tool_call_handler,
-    )
     from trio_mcp.mcpserver._extensions import failed_tool_call as failed_tool_call
     from trio_mcp.mcpserver._extensions import (
         require_client_extension as require_client_extension,
+    )
+    from trio_mcp.mcpserver._extensions_of_server import (
+        compose_tool_call_handler as compose_tool_call_handler,
     )
     from trio_mcp.mcpserver._function_resource import FunctionResource as FunctionResource
     from trio_mcp.mcpserver._media import Audio as Audio
@@ -229,7 +229,7 @@ if not TYPE_CHECKING:
             "UserMessage": "._prompt_messages",
             "Variable": "._uri_template",
             "authenticated_principal": "trio_mcp.server",
-            "compose_tool_call_handler": "._extensions",
+            "compose_tool_call_handler": "._extensions_of_server",
             "failed_tool_call": "._extensions",
             "contains_path_traversal": "._path_security",
             "elicit_url": "._elicitation",

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from trio_mcp import types
-from trio_mcp._checks import awaited, check_callable, check_items
-from trio_mcp._codec import checked_copy, decode
+from trio_mcp._checks import check_items
 from trio_mcp._protocol._meta import check_extension_id
-from trio_mcp.types import CORE_RESULT_TYPES, KNOWN_PROTOCOL_VERSIONS
 from trio_mcp.types._methods import is_core_request
-from trio_mcp.types._revisions import LATEST_MODERN, revision_for
+from trio_mcp.types._revisions import revision_for
 
 from ._answers import tool_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from trio_mcp.server import (
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
         CallNext,
         HandlerResult,
         RequestHandler,
-        Server,
         ServerMiddleware,
         ServerRequestContext,
     )
@@ -92,12 +88,20 @@ class MethodBinding:
                 f"{self.method!r} belongs to the core protocol: an extension adds methods. Use "
                 "intercept_tool_call, or middleware, to wrap what the server does itself"
             )
-        _check_versions(self.method, self.protocol_versions)
+        check_versions(self.method, self.protocol_versions)
 
 
-def _check_versions(whose: str, versions: frozenset[str] | None) -> None:
+def check_versions(whose: str, versions: frozenset[str] | None) -> None:
+    """Check what names the revisions at which something is served.
+
+    Raises:
+      TypeError: if that is no collection of strings.
+      ValueError: if there is no such revision, or none is named.
+
+    """
     if versions is None:
         return
+    check_items(f"{whose}: protocol_versions", versions, str, "a set of strings")
     unknown = sorted(each for each in versions if revision_for(each) is None)
     if unknown or not versions:
         raise ValueError(
@@ -118,9 +122,6 @@ class SubscriptionBinding:
 
     key: str
     accept: AcceptFnT
-
-
-_ALL_VERSIONS: Final = frozenset(KNOWN_PROTOCOL_VERSIONS)
 
 
 class Extension:
@@ -161,7 +162,8 @@ class Extension:
     ) -> types.ServerCapabilities:
         """Return what the server announces with it, besides what is in `settings`.
 
-        Each revision is told what it has a word for, and members of `extra` in all.
+        Each revision is told what it has a word for, and members of `extra` in all. What is
+        declared of extensions stays as it is.
 
         Args:
           announced: What is announced without it.
@@ -254,157 +256,6 @@ class Extension:
         """
         del params
         return await call_next(ctx)
-
-
-def add_extensions(mcp: MCPServer[Any], extensions: Sequence[Extension]) -> None:
-    """Give a new server what its extensions bring.
-
-    Raises:
-      ValueError: if an identifier is wrong or given twice, or a method is served already.
-      InvalidSignature: if a tool of theirs cannot be published.
-
-    """
-    server = mcp.lowlevel_server
-    for extension in extensions:
-        identifier = getattr(extension, "identifier", None)
-        check_extension_id(identifier, type(extension).__name__)
-        if extension.identifier in server.extensions:
-            raise ValueError(f"the extension {identifier!r} is given twice")
-        settings = checked_copy(extension.settings(), f"settings of {identifier}")
-        server.extensions[extension.identifier] = settings
-        versions = extension.protocol_versions
-        _check_versions(extension.identifier, versions)
-        if versions is not None:
-            server.extension_versions[extension.identifier] = versions
-        _add_result_types(server, extension)
-        if type(extension).capabilities is not Extension.capabilities:
-            server.add_announcer(extension.capabilities)
-        if type(extension).lifespan is not Extension.lifespan:
-            server.add_lifespan(extension.identifier, functools.partial(extension.lifespan, mcp))
-        for subscription in extension.subscriptions():
-            server.add_subscription(subscription.key, subscription.accept)
-        for tool in extension.tools():
-            mcp.add_tool(tool.fn, meta=tool.meta, **tool.kwargs)
-        for resource in extension.resources():
-            mcp.add_resource(resource.resource)
-        for template in extension.resource_templates():
-            mcp.add_resource_template(template)
-        server.middleware.extend(extension.middleware(mcp))
-        _add_methods(server, extension)
-
-
-def _add_result_types(server: Server[Any], extension: Extension) -> None:
-    added = extension.result_types
-    check_items(f"result_types of {extension.identifier}", added, str, "a set of strings")
-    if core := CORE_RESULT_TYPES.intersection(added):
-        raise ValueError(
-            f"{extension.identifier}: the resultType {min(core)!r} belongs to the core protocol"
-        )
-    for identifier, others in server.extension_result_types.items():
-        if both := others.intersection(added):
-            raise ValueError(
-                f"{extension.identifier}: the resultType {min(both)!r} is one of {identifier}"
-            )
-    if added:
-        server.extension_result_types[extension.identifier] = frozenset(added)
-
-
-def _add_methods(server: Server[Any], extension: Extension) -> None:
-    for binding in extension.methods():
-        if server.get_request_handler(binding.method) is not None:
-            raise ValueError(
-                f"{extension.identifier}: {binding.method} is served by another extension"
-            )
-        server.add_request_handler(
-            binding.method,
-            binding.params_type,
-            binding.handler,
-            protocol_versions=(
-                binding.protocol_versions or extension.protocol_versions or _ALL_VERSIONS
-            ),
-            name_param=binding.name_param,
-        )
-
-
-def tool_describers(
-    extensions: Sequence[Extension],
-) -> list[Callable[[types.Tool], types.Tool]]:
-    """Collect what has a word to say in the list of tools.
-
-    Raises:
-      TypeError: if one is no function.
-
-    """
-    describers: list[Callable[[types.Tool], types.Tool]] = [
-        each.describe_tool
-        for each in extensions
-        if type(each).describe_tool is not Extension.describe_tool
-    ]
-    for describe in describers:
-        check_callable("describe_tool", describe)
-    return describers
-
-
-def compose_tool_call_handler(
-    extensions: Sequence[Extension], handler: RequestHandler
-) -> RequestHandler:
-    """Put the interceptors of extensions round the handler of ``tools/call``.
-
-    For those who build on `Server`; `MCPServer` does it by itself. They also say, by identifier,
-    in ``server.extensions`` what is declared, and in ``server.extension_result_types`` which
-    ``resultType`` an extension brings, as in `Extension.result_types`.
-
-    Raises:
-      TypeError: if an interceptor is no function.
-
-    """
-    interceptors = [
-        (f"{type(extension).__name__}.intercept_tool_call", extension.intercept_tool_call)
-        for extension in extensions
-        if type(extension).intercept_tool_call is not Extension.intercept_tool_call
-    ]
-    if not interceptors:
-        return handler
-    for name, intercept in interceptors:
-        check_callable(name, intercept)
-
-    async def handle(
-        ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
-    ) -> HandlerResult:
-        async def innermost(inner: ServerRequestContext[Any, Any]) -> HandlerResult:
-            return await handler(inner, _with_rounds(params, ctx, inner))
-
-        call_next: CallNext = innermost
-        for name, intercept in reversed(interceptors):
-            call_next = functools.partial(_intercept, name, intercept, params, call_next)
-        return await call_next(ctx)
-
-    return handle
-
-
-def _with_rounds(
-    params: CallToolRequestParams,
-    ctx: ServerRequestContext[Any, Any],
-    inner: ServerRequestContext[Any, Any],
-) -> CallToolRequestParams:
-    """Take over the answers of another round, if an interceptor passed any on."""
-    if inner.params is ctx.params:
-        return params
-    read = decode(
-        types.CallToolRequestParams, dict(inner.params or {}), LATEST_MODERN, where="params"
-    )
-    return params.evolve(input_responses=read.input_responses, request_state=read.request_state)
-
-
-def _intercept(
-    name: str,
-    intercept: Callable[..., Awaitable[HandlerResult]],
-    params: CallToolRequestParams,
-    call_next: CallNext,
-    ctx: ServerRequestContext[Any, Any],
-) -> Awaitable[HandlerResult]:
-    # By position: what its parameters are called is its author's business.
-    return awaited(name, intercept(params, ctx, call_next))
 
 
 def failed_tool_call(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
+from trio_mcp._checks import check_block
 from trio_mcp._rpc._service import Service
 from trio_mcp._variables import reads_environment
 from trio_mcp.server import RequestStateBoundary, RequestStateSecurity, Server
@@ -206,7 +207,7 @@ class MCPServer(
         self._open_prompts()
         self._open_http()
         if extensions:
-            from ._extensions import add_extensions  # noqa: PLC0415 - few have any
+            from ._extensions_of_server import add_extensions  # noqa: PLC0415 - few have any
 
             add_extensions(self, extensions)
 
@@ -291,7 +292,9 @@ class MCPServer(
             if self.settings.lifespan is None:
                 yield {}
                 return
-            async with self.settings.lifespan(self) as state:
+            block = self.settings.lifespan(self)
+            check_block(f"The lifespan of the server {self.name!r}", block)
+            async with block as state:
                 yield state
 
     def _published(self) -> list[Published]:

@@ -38,15 +38,15 @@ class ServesTools(ServingBase[LifespanResultT]):
 
     def _open_tools(self, tools: Sequence[Tool], extensions: Sequence[Extension]) -> None:
         handler: RequestHandler = self._handle_call_tool
-        self._describers: list[Callable[[WireTool], WireTool]] = []
+        self._describers: list[tuple[str, Callable[[WireTool], WireTool]]] = []
         if extensions:
-            from ._extensions import (  # noqa: PLC0415 - few have any
+            from ._extensions_of_server import (  # noqa: PLC0415 - few have any
                 compose_tool_call_handler,
                 tool_describers,
             )
 
-            self._describers = tool_describers(extensions)
             self._intercepted = compose_tool_call_handler(extensions, handler)
+            self._describers = tool_describers(extensions)
             handler = handler if self._intercepted == handler else self._handle_intercepted
         settings = self.settings
         self._tools: Registry[Tool] = Registry(
@@ -283,12 +283,13 @@ class ServesTools(ServingBase[LifespanResultT]):
 
     def _described(self, tool: Tool, revision: Revision) -> WireTool:
         described = tool.to_wire(revision)
-        for describe in self._describers:
+        for name, describe in self._describers:
             described = describe(described)
-            check_kind("described tool", described, types.Tool)
+            check_kind(f"what {name} returned", described, types.Tool)
             if described.name != tool.name:
                 raise ValueError(
-                    f"describe_tool: expected the tool {tool.name!r}, got {described.name!r}"
+                    f"what {name} returned: expected the tool {tool.name!r}, got "
+                    f"{described.name!r}"
                 )
         return described
 

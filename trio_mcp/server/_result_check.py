@@ -55,7 +55,7 @@ def check_answer(
         from trio_mcp.types import CreateTaskResult  # noqa: PLC0415 - hardly ever
 
         wanted = CreateTaskResult
-    _check_json(exchange.method, wanted, answer, revision)
+    _check_json(exchange.method, wanted, result, answer, revision)
 
 
 def _check_extension(server: Server[Any], exchange: Exchange, kind: Any) -> None:
@@ -80,7 +80,9 @@ def _check_extension(server: Server[Any], exchange: Exchange, kind: Any) -> None
         )
 
 
-def _check_json(method: str, wanted: type, answer: JsonObject, revision: Revision) -> None:
+def _check_json(
+    method: str, wanted: type, result: object, answer: JsonObject, revision: Revision
+) -> None:
     # What is shared between answers was checked when it was made.
     own: JsonObject = {
         name: [] if member.__class__ is SharedArray else member for name, member in answer.items()
@@ -88,7 +90,9 @@ def _check_json(method: str, wanted: type, answer: JsonObject, revision: Revisio
     try:
         decode(wanted, own, revision, where="result")
     except (DecodeError, ValueError) as exc:
-        raise ValueError(f"{method}: what was returned is no {wanted.__name__}: {exc}") from exc
+        # Whoever forgot to return anything is not told of it by what nothing lacks.
+        why = "it is None" if result is None else str(exc)
+        raise ValueError(f"{method}: what was returned is no {wanted.__name__}: {why}") from exc
 
 
 @cache

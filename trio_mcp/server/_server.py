@@ -354,11 +354,13 @@ class Server(ServesHttp, Generic[LifespanContextT]):
 
         Raises:
           TypeError: if it cannot be called.
-          ValueError: if the member is taken.
+          ValueError: if the member has no name, or is taken.
 
         """
         check_text("key", key)
         check_callable("accept", accept)
+        if not key:
+            raise ValueError("key: expected a name, got an empty text")
         if key in self.subscriptions or key in _FILTERED:
             raise ValueError(f"key: {key!r} is a member of subscription filters already")
         self.subscriptions[key] = accept

@@ -11,6 +11,7 @@ import attrs
 import trio
 
 from trio_mcp import types
+from trio_mcp._checks import check_block, check_mapping, check_text
 from trio_mcp._codec import checked_copy, encode
 from trio_mcp._protocol._refusals import invalid_params, invalid_request, method_not_found
 from trio_mcp._protocol._subscriptions import (
@@ -85,7 +86,12 @@ class TellFnT(Protocol):
     """Sends a notification of an extension on one subscription."""
 
     def __call__(self, method: str, params: JsonObject) -> None:
-        """Have it sent soon, in order; from any thread. Once the subscription is over, nothing."""
+        """Have it sent soon, in order; from any thread. Once the subscription is over, nothing.
+
+        Raises:
+          TypeError, ValueError: if that is no notification.
+
+        """
         ...
 
 
@@ -183,7 +189,12 @@ class ListenStream:
 
     def tell(self, method: str, params: JsonObject) -> None:
         """See `TellFnT`."""
-        call_in(self._run, self._append, [_Told(method, params)])
+        check_text("method", method)
+        check_mapping("params", params, expected="an object of JSON")
+        check_mapping("params['_meta']", params.get("_meta") or {}, expected="an object of JSON")
+        # It is sent later, and by then its author may have changed it.
+        told = _Told(method, checked_copy(dict(params), "params"))
+        call_in(self._run, self._append, [told])
 
     def end(self) -> None:
         """Send what waits, and then the end."""
@@ -323,6 +334,7 @@ async def _accept_others(
     for key, accept in ctx.server.subscriptions.items():
         if key in wanted.extra:
             block = accept(ctx, wanted.extra[key], stream.tell)
+            check_block(f"what serves the subscription to {key!r}", block)
             honored = await stack.enter_async_context(block)
             if honored is not None:
                 accepted[key] = checked_copy(honored, f"what is accepted of {key!r}")
