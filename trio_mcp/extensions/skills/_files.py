@@ -19,7 +19,7 @@ import attrs
 
 from trio_mcp.mcpserver import PathEscapeError
 
-from ._uris import is_plain_name
+from ._uris import is_plain_name, is_servable_name
 from ._wire import MAX_SKILL_BYTES, MAX_SKILL_FILES, SKILL_FILE
 
 if TYPE_CHECKING:
@@ -166,6 +166,12 @@ def _check_name(path: Path) -> None:
             path.parent,
             f"{path.name!r:.200} in it would be more than a name on some system: it has a "
             "backslash, a control character or a drive, or nothing but dots and blanks",
+        )
+    if not is_servable_name(path.name):
+        raise InvalidSkill(
+            path.parent,
+            f"{path.name!r:.200} in it reads as another name if it is decoded as a URI, so "
+            "clients refuse the skill",
         )
 
 

@@ -41,7 +41,7 @@ from ._wire import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from trio_mcp.mcpserver import MCPServer
     from trio_mcp.server import (
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         ServerRequestContext,
     )
     from trio_mcp.types import PaginatedRequestParams
+    from trio_mcp.types import Resource as WireResource
 
     from ._catalog import ServedFile
 
@@ -78,7 +79,8 @@ class SkillsExtension(Extension):
 
     What lies there may change while the server runs: every list is of what is there then, and
     clients are told when the list of resources changes. A skill that is no longer a good one is
-    left out, with a warning in the log, until it is.
+    left out, with a warning in the log, until it is. A resource of the application at the URI of
+    a ``SKILL.md`` stays there.
 
     Args:
       directory: A directory of skills, or of a single one; or several of either.
@@ -135,8 +137,7 @@ class SkillsExtension(Extension):
         self._looking = threading.Lock()
         self._told: frozenset[str] = frozenset()
         self._disk = Disk(self._look)
-        self._catalog = Catalog()
-        self._look()
+        self._catalog = self._read()
         self._check_first()
 
     def _check_first(self) -> None:
@@ -190,19 +191,25 @@ class SkillsExtension(Extension):
         ) -> HandlerResult:
             if ctx.method in _LOOKS:
                 await self._disk.look()
-                # A server may run in several threads.
-                with lock:
-                    _update(server, listed, self._manifests())
+                wanted = self._manifests()
+                if not _is_listed(wanted, listed):
+                    there = {each.uri: each for each in await server.list_resources()}
+                    # A server may run in several threads.
+                    with lock:
+                        _update(server, there, listed, wanted)
             return await call_next(ctx)
 
         return [look_first]
 
     # What is on disk
 
+    def _read(self) -> Catalog:
+        return read_catalog(self._roots, self._digests, self._dynamic)
+
     def _look(self) -> None:
         # Who looks later also says later what there is.
         with self._looking:
-            catalog = read_catalog(self._roots, self._digests, self._dynamic)
+            catalog = self._read()
             faults = frozenset(map(str, catalog.faults))
             for fault in sorted(faults - self._told):
                 logger.warning("A skill is left out: %s", fault)
@@ -295,19 +302,38 @@ async def _read(file: ServedFile, disk: Disk) -> ReadResourceContents:
     return ReadResourceContents(_as_text(data), file.mime_type)
 
 
+def _is_listed(wanted: dict[str, _Manifest], listed: dict[str, _Manifest]) -> bool:
+    return wanted.keys() == listed.keys() and all(
+        manifest.to_wire() == listed[uri].to_wire() for uri, manifest in wanted.items()
+    )
+
+
 def _update(
-    server: MCPServer[Any], listed: dict[str, _Manifest], wanted: dict[str, _Manifest]
+    server: MCPServer[Any],
+    there: Mapping[str, WireResource],
+    listed: dict[str, _Manifest],
+    wanted: dict[str, _Manifest],
 ) -> None:
-    """Have the resources of a server be those that there are now."""
-    for uri, manifest in list(listed.items()):
-        if uri not in wanted or wanted[uri].to_wire() != manifest.to_wire():
+    """Have the resources of a server be those that there are now.
+
+    What the application has put at such a URI stays: it is looked at again the next time.
+    """
+    for uri in {**listed, **wanted}:
+        held, want = listed.get(uri), wanted.get(uri)
+        told = None if held is None else held.to_wire()
+        if want is not None and want.to_wire() == told:
+            continue
+        if there.get(uri, told) != told:
+            if want is None:
+                listed.pop(uri, None)
+            continue
+        if held is not None:
             del listed[uri]
             with suppress(ResourceNotFoundError):
                 server.remove_resource(uri)
-    for uri, manifest in wanted.items():
-        if uri not in listed:
-            listed[uri] = manifest
-            server.add_resource(manifest)
+        if want is not None:
+            listed[uri] = want
+            server.add_resource(want)
 
 
 def _resolved(directory: str | Path | Sequence[str | Path]) -> list[Path]:

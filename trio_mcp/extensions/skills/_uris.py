@@ -39,7 +39,7 @@ def is_skill_name(name: object) -> bool:
 
 def skill_uri(parts: Iterable[str]) -> str:
     """Write the names of directories, and of a file, as a URI."""
-    return SCHEME + "/".join(quote(part, safe=_IN_SEGMENTS) for part in parts)
+    return SCHEME + "/".join(map(_encoded, parts))
 
 
 def manifest_in(directory: str) -> str:
@@ -54,6 +54,11 @@ def is_plain_name(name: str) -> bool:
     them: what separates, ends or leaves a path on one is a name on none.
     """
     return _NO_NAME.search(name) is None
+
+
+def is_servable_name(name: str) -> bool:
+    """Tell whether clients take the URI of a name for that name, and nothing else."""
+    return _decoded(_encoded(name)) == name
 
 
 def root_of(uri: str) -> str | None:
@@ -88,6 +93,10 @@ def is_another_spelling(uri: str, manifest: str, root: str) -> bool:
         return False
     # Windows knows streams of files, and leaves dots and blanks at the end away.
     return unquote(path[0]).partition(":")[0].rstrip(". ").casefold() == _FOLDED
+
+
+def _encoded(name: str) -> str:
+    return quote(name, safe=_IN_SEGMENTS)
 
 
 def _decoded(segment: str) -> str | None:
