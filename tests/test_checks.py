@@ -125,3 +125,21 @@ def test_a_member_of_a_mapping_is_told_by_its_name():
         _checks.check_mapping("env", {1: "A"}, str)
     _checks.check_mapping("env", MappingProxyType({"A": "1"}), str)
     _checks.check_mapping("arguments", {"A": [1]})
+
+
+@pytest.mark.parametrize("value", ["2025-11-25", {20251125}, 5])
+def test_revisions_are_a_set_of_strings(value):
+    with pytest.raises(TypeError, match=r"^versions"):
+        _checks.check_versions("versions", value, ("2025-11-25",))
+
+
+@pytest.mark.parametrize("value", [frozenset(), {"2025-11-25", "2025-11-26"}])
+def test_revisions_are_some_that_there_are(value):
+    expected = r"^versions names one or more of 2025-06-18, 2025-11-25 \(None for all\), got \["
+    with pytest.raises(ValueError, match=expected):
+        _checks.check_versions("versions", value, ("2025-06-18", "2025-11-25"))
+
+
+@pytest.mark.parametrize("value", [None, {"2025-11-25"}, frozenset({"2025-06-18"})])
+def test_no_revisions_are_all_of_them(value):
+    _checks.check_versions("versions", value, ("2025-06-18", "2025-11-25"))

@@ -31,6 +31,7 @@ __all__ = [
     "check_number",
     "check_scope_names",
     "check_text",
+    "check_versions",
     "check_whole",
     "check_word",
     "is_async_callable",
@@ -245,6 +246,25 @@ def check_items(
         raise wrong_kind(argument, expected, items)
     for index, item in enumerate(cast("Iterable[object]", items)):
         check_kind(f"{argument}[{index}]", item, kinds)
+
+
+def check_versions(argument: str, value: object, known: Collection[str]) -> None:
+    """Check that a value names revisions of the protocol, if it is not None, which names all.
+
+    Raises:
+      TypeError: if it is no collection of strings.
+      ValueError: if it names none, or one that is not known, or not possible here.
+
+    """
+    if value is None:
+        return
+    check_items(argument, value, str, "a set of strings")
+    named = cast("Collection[str]", value)
+    if not named or not set(named).issubset(known):
+        raise ValueError(
+            f"{argument} names one or more of {', '.join(known)} (None for all), "
+            f"got {sorted(named)}"
+        )
 
 
 def check_scope_names(argument: str, value: object) -> None:

@@ -483,7 +483,7 @@ async def test_a_claim_is_not_in_force_where_its_extension_is_not(
 
 @pytest.mark.parametrize(
     ("versions", "error"),
-    [("2026-07-28", TypeError), (["2026-07-28"], TypeError), (frozenset(), ValueError),
+    [("2026-07-28", TypeError), ({20260728}, TypeError), (frozenset(), ValueError),
      ({"2026-07-29"}, ValueError)],
 )  # fmt: skip
 def test_an_extension_names_revisions_that_there_are(versions, error):

@@ -133,7 +133,7 @@ def test_a_method_of_the_core_cannot_be_bound(method: str) -> None:
 
 @pytest.mark.parametrize("versions", [frozenset[str](), frozenset({"2031-01-01"})])
 def test_a_method_is_bound_to_revisions_that_there_are(versions: frozenset[str]) -> None:
-    with pytest.raises(ValueError, match="one or more revisions"):
+    with pytest.raises(ValueError, match="stamps/make: protocol_versions names one or more of"):
         MethodBinding("stamps/make", dict, stamp, versions)
 
 

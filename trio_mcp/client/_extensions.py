@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, Typ
 import attrs
 
 from trio_mcp import types
-from trio_mcp._checks import check_callable, check_class, check_kind, check_mapping, check_text
+from trio_mcp._checks import (
+    check_callable,
+    check_class,
+    check_mapping,
+    check_text,
+    check_versions,
+)
 from trio_mcp._codec._reading import check_readable
 from trio_mcp._protocol._meta import check_extension_id
 from trio_mcp.errors import LocalError
@@ -102,14 +108,7 @@ class ResultClaim(Generic[ClaimedT]):
             raise ValueError(f"{self.model!r} is no class of trio_mcp.types.Result")  # noqa: TRY004 - as in `mcp`
         if issubclass(self.model, (types.CallToolResult, types.InputRequiredResult)):
             raise ValueError(f"{self.model.__name__} is one of the core protocol's")  # noqa: TRY004
-        versions = self.protocol_versions
-        if versions is not None:
-            check_kind("protocol_versions", versions, (frozenset, set))
-        if versions is not None and not (versions and versions.issubset(MODERN_PROTOCOL_VERSIONS)):
-            raise ValueError(
-                "protocol_versions names one or more of "
-                f"{', '.join(MODERN_PROTOCOL_VERSIONS)} (None for all), got {sorted(versions)}"
-            )
+        check_versions("protocol_versions", self.protocol_versions, MODERN_PROTOCOL_VERSIONS)
 
     def is_in_force(self, revision: Revision) -> bool:
         """Whether a session that speaks this revision understands such results."""
@@ -195,16 +194,8 @@ class RequestBinding(Generic[RequestParamsT]):
                 f"{self.method!r} belongs to the core protocol: an extension serves others. Use "
                 "intercept_request to stand round what callbacks answer"
             )
-        versions = self.protocol_versions
-        if versions is not None:
-            check_kind("protocol_versions", versions, (frozenset, set))
-        if versions is not None and not (
-            versions and versions.issubset(HANDSHAKE_PROTOCOL_VERSIONS)
-        ):
-            raise ValueError(
-                f"{self.method}: protocol_versions names one or more of "
-                f"{', '.join(HANDSHAKE_PROTOCOL_VERSIONS)} (None for all), got {sorted(versions)}"
-            )
+        argument = f"{self.method}: protocol_versions"
+        check_versions(argument, self.protocol_versions, HANDSHAKE_PROTOCOL_VERSIONS)
 
     def is_in_force(self, revision: Revision) -> bool:
         """Whether it is served in a session that speaks this revision."""

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 
 from trio_mcp import types
-from trio_mcp._checks import check_callable, check_items, check_kind, check_mapping
+from trio_mcp._checks import (
+    check_callable,
+    check_items,
+    check_kind,
+    check_mapping,
+    check_versions,
+)
 from trio_mcp._codec import DecodeError, checked_copy, decode, excerpt
 from trio_mcp._protocol._meta import check_extension_id
 from trio_mcp.types._methods import METHODS
@@ -265,13 +271,8 @@ def _versions_of(extensions: Sequence[ClientExtension]) -> dict[str, frozenset[s
         versions = each.protocol_versions
         if versions is None:
             continue
-        check_kind(f"{each.identifier}: protocol_versions", versions, (frozenset, set))
-        if not (versions and versions.issubset(types.KNOWN_PROTOCOL_VERSIONS)):
-            raise ValueError(
-                f"{each.identifier}: protocol_versions names one or more of "
-                f"{', '.join(types.KNOWN_PROTOCOL_VERSIONS)} (None for all), got "
-                f"{sorted(versions)}"
-            )
+        argument = f"{each.identifier}: protocol_versions"
+        check_versions(argument, versions, types.KNOWN_PROTOCOL_VERSIONS)
         found[each.identifier] = frozenset(versions)
     return found
 

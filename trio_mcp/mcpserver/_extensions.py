@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trio_mcp import types
-from trio_mcp._checks import check_items
+from trio_mcp._checks import check_versions
 from trio_mcp._protocol._meta import check_extension_id
+from trio_mcp.types import KNOWN_PROTOCOL_VERSIONS
 from trio_mcp.types._methods import is_core_request
-from trio_mcp.types._revisions import revision_for
 
 from ._answers import tool_failure
 
@@ -88,26 +88,8 @@ class MethodBinding:
                 f"{self.method!r} belongs to the core protocol: an extension adds methods. Use "
                 "intercept_tool_call, or middleware, to wrap what the server does itself"
             )
-        check_versions(self.method, self.protocol_versions)
-
-
-def check_versions(whose: str, versions: frozenset[str] | None) -> None:
-    """Check what names the revisions at which something is served.
-
-    Raises:
-      TypeError: if that is no collection of strings.
-      ValueError: if there is no such revision, or none is named.
-
-    """
-    if versions is None:
-        return
-    check_items(f"{whose}: protocol_versions", versions, str, "a set of strings")
-    unknown = sorted(each for each in versions if revision_for(each) is None)
-    if unknown or not versions:
-        raise ValueError(
-            f"{whose}: protocol_versions names one or more revisions (None for all), "
-            f"got {unknown or sorted(versions)}"
-        )
+        argument = f"{self.method}: protocol_versions"
+        check_versions(argument, self.protocol_versions, KNOWN_PROTOCOL_VERSIONS)
 
 
 @attrs.frozen(eq=False)

@@ -12,6 +12,7 @@ from trio_mcp._checks import (
     check_items,
     check_kind,
     check_mapping,
+    check_versions,
     wrong_kind,
 )
 from trio_mcp._codec import checked_copy, decode
@@ -27,7 +28,6 @@ from ._extensions import (
     ResourceBinding,
     SubscriptionBinding,
     ToolBinding,
-    check_versions,
 )
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _declare(server: Server[Any], extension: Extension) -> None:
     check_mapping(f"what {_name_of(extension, 'settings')}() returned", settings)
     server.extensions[identifier] = checked_copy(settings, f"settings of {identifier}")
     versions = extension.protocol_versions
-    check_versions(identifier, versions)
+    check_versions(f"{identifier}: protocol_versions", versions, KNOWN_PROTOCOL_VERSIONS)
     if versions is not None:
         server.extension_versions[identifier] = frozenset(versions)
 
