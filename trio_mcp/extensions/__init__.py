@@ -1,6 +1,8 @@
 """Extensions of the protocol, for servers and clients; each is off unless it is given.
 
-They stand on public names alone, as one of yours would. Names load on first use.
+Of servers and clients they use the public names alone, as one of yours would. What lies below
+those, as the codec of JSON and the keeping of nurseries, they share with the rest of the package.
+Names load on first use.
 """
 
 from __future__ import annotations
