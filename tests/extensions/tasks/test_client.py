@@ -237,6 +237,8 @@ async def test_a_handle_says_what_it_is_made_of(road):
             Task("studio", "id")
         with pytest.raises(TypeError, match="task"):
             Task(client, 7)
+        with pytest.raises(ValueError, match=r"^read_timeout_seconds: .*, got -1$"):
+            Task(client, "id", read_timeout_seconds=-1)
 
 
 # A server that says odd things

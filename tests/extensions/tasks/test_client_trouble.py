@@ -220,3 +220,37 @@ async def test_a_call_may_be_cancelled_anywhere_and_leaves_no_task_at_work(road)
         assert statuses <= {"completed", "cancelled"}
 
     await cancel_everywhere(open_studio, lambda client: client.call_tool("ask"), call_again)
+
+
+# Answers that get lost
+
+
+class Losing(Scripted):
+    """Cannot take an answer at first."""
+
+    def __init__(self, losses: int, *answers: Any) -> None:
+        super().__init__({}, *answers)
+        self.losses = losses
+
+    async def update(self, ctx: Any, params: dict[str, Any]) -> None:
+        await super().update(ctx, params)
+        if len(self.updates) <= self.losses:
+            raise MCPError(-31503, "not now")
+
+
+@in_memory
+async def test_an_answer_that_a_server_could_not_take_is_sent_again(road):
+    user, server = User(0), Losing(4, *[ASKING] * 20, DONE)
+    async with connect(scripted(server), road, elicitation_callback=user.__call__) as client:
+        assert (await client.call_tool("work")).content[0].text == "done"
+    assert (user.asked, len(server.updates), server.cancelled) == (1, 5, [])
+
+
+@in_memory
+async def test_a_task_goes_on_whose_server_can_take_no_answer(road):
+    server = Losing(100, *[ASKING] * 100)
+    async with connect(scripted(server), road, elicitation_callback=answer_blue) as client:
+        error = await error_of(client.call_tool("work"))
+    assert error.code == -31503
+    assert error.__notes__ == ["The task 't' may go on at the server"]
+    assert (len(server.updates), server.cancelled) == (5, [])

@@ -271,7 +271,7 @@ async def test_a_limit_for_each_request_does_not_limit_what_a_user_takes():
     ("method", "answer", "fault"),
     [
         ("tools/call", {"task": {"taskId": "t"}}, "tools/call.*status|createdAt"),
-        ("tools/call", {"task": 5}, "tools/call.*task"),
+        ("tools/call", {"task": 5}, "tools/call.*: result.task: "),
         ("tasks/get", {"taskId": "t", "status": "working"}, "tasks/get.*createdAt"),
         ("tasks/result", {"content": "done"}, "tasks/result.*content"),
     ],
@@ -282,6 +282,29 @@ async def test_what_is_no_answer_is_told_as_such(method, answer, fault):
     async with connect_older(server) as client:
         with pytest.raises(InvalidResponse, match=fault):
             await client.call_tool("work")
+
+
+@pytest.mark.parametrize("named", ["pollInterval", "ttl"])
+async def test_a_time_of_less_than_nothing_is_none(named):
+    server = OlderServer("required", "working", "completed", **{named: -1})
+    async with connect_older(server) as client:
+        assert (await client.call_tool("work")).content[0].text == "done"
+
+
+async def test_a_result_that_belongs_to_another_task_is_none():
+    server = OlderServer("required")
+    server.result = {**DONE, "_meta": {RELATED: {"taskId": "u"}}}
+    async with connect_older(server) as client:
+        with pytest.raises(InvalidResponse, match="another task"):
+            await client.call_tool("work")
+
+
+@pytest.mark.parametrize("meta", [{}, {RELATED: "t"}, {RELATED: {}}])
+async def test_a_result_that_does_not_say_to_which_task_it_belongs_is_taken(meta):
+    server = OlderServer("required")
+    server.result = {**DONE, "_meta": meta}
+    async with connect_older(server) as client:
+        assert (await client.call_tool("work")).content[0].text == "done"
 
 
 async def test_an_answer_about_another_task_is_none():

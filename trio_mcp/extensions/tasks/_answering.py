@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -10,6 +11,7 @@ from trio_mcp.client import ClientRequestContext
 from trio_mcp.errors import InvalidResponse, LocalError, MCPError
 from trio_mcp.types import INVALID_PARAMS, ErrorData
 
+from ._polling import may_pass
 from ._stored import OVER
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from trio_mcp.types import InputRequest, InputResponse
 
     from ._handle import Task
+    from ._polling import Polling
 
 MAX_QUESTIONS: Final = 1_000
 """Questions of one task that are answered; a server that asks more is not taken seriously."""
@@ -32,9 +35,12 @@ class Answering:
 
     """
 
-    def __init__(self, task: Task, session: ClientSession, nursery: trio.Nursery) -> None:
+    def __init__(
+        self, task: Task, session: ClientSession, polling: Polling, nursery: trio.Nursery
+    ) -> None:
         self._task = task
         self._session = session
+        self._polling = polling
         self._nursery = nursery
         self._scopes: dict[str, trio.CancelScope] = {}
         self.failure: Exception | None = None
@@ -75,11 +81,16 @@ class Answering:
     async def _update(self, key: str, answer: InputResponse) -> None:
         refusal: MCPError | None = None
         try:
-            await self._task.update({key: answer})
+            # The user has answered: that is not thrown away since one request failed. A key that
+            # is answered twice does no harm (tasks/update: what is not outstanding is ignored).
+            await self._polling.patiently(partial(self._task.update, {key: answer}), may_pass)
         except MCPError as exc:
             if exc.code != INVALID_PARAMS or isinstance(exc, LocalError):
                 raise
             refusal = exc
         # Where the task has ended meanwhile, nothing was wrong with the answer.
-        if refusal is not None and (await self._task.get()).status not in OVER:
+        if refusal is None:
+            return
+        task = await self._polling.patiently(self._task.get, may_pass)
+        if task.status not in OVER:
             raise refusal

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
-from trio_mcp._checks import check_flag, check_kind
+from trio_mcp._checks import check_flag, check_kind, check_number
 from trio_mcp._codec._public import from_json, to_json
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.client import Client, ClientSession
@@ -54,7 +54,7 @@ class Task:
         may go on there.
 
     Raises:
-      TypeError: if an argument is of the wrong kind.
+      TypeError, ValueError: if an argument is of the wrong kind, or the time none.
 
     """
 
@@ -67,6 +67,8 @@ class Task:
     ) -> None:
         check_kind("client", client, (Client, ClientSession))
         check_kind("task", task, (CreateTaskResult, str), "CreateTaskResult or the id of a task")
+        if read_timeout_seconds is not None:
+            check_number("read_timeout_seconds", read_timeout_seconds, least=0)
         self._session = client.session if isinstance(client, Client) else client
         self._timeout = read_timeout_seconds
         self._latest: CreateTaskResult | DetailedTask | None = (
@@ -236,7 +238,7 @@ class Task:
                 nursery.start_soon(
                     hear_on_stream, self._session, self.task_id, polling.hurry, name="listen"
                 )
-            answering = Answering(self, self._session, nursery)
+            answering = Answering(self, self._session, polling, nursery)
             while True:
                 task = await polling.next()
                 if task.status in OVER:

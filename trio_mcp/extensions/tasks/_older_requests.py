@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 import attrs
 
-from trio_mcp._codec._public import from_json
+from trio_mcp._codec import DecodeError, decode
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.errors import InvalidResponse, MCPError
 from trio_mcp.types import (
     INTERNAL_ERROR,
+    RELATED_TASK_META_KEY,
     CancelTaskRequest,
     CancelTaskRequestParams,
     CancelTaskResult,
@@ -23,6 +24,7 @@ from trio_mcp.types import (
     GetTaskResult,
 )
 from trio_mcp.types import CreateTaskResult as OlderCreateTaskResult
+from trio_mcp.types._revisions import KNOWN_REVISIONS
 
 from ._polling import MAX_FAILURES, may_pass
 from ._stored import OVER
@@ -30,18 +32,20 @@ from ._task_errors import TaskCancelled
 from ._wire import CreateTaskResult, DetailedTask
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import trio
 
-    from trio_mcp.types import JsonObject, Request
+    from trio_mcp.types import JsonObject, Request, Result
     from trio_mcp.types import Task as OlderTask
 
     from ._polling import Polling
 
 T = TypeVar("T")
-ResultT = TypeVar("ResultT")
+ResultT = TypeVar("ResultT", bound="Result")
 
-VERSION: Final = "2025-11-25"
-"""The revision whose core has tasks."""
+_REVISION: Final = next(each for each in KNOWN_REVISIONS if each.has_tasks)
+# The one whose core has tasks: there is no other.
 
 
 class SendFn(Protocol):
@@ -76,7 +80,19 @@ class OlderRequests:
 
         """
         request = GetTaskPayloadRequest(params=GetTaskPayloadRequestParams(task_id=self.task_id))
-        return await self._send(request, result_type, self._seconds if limited else math.inf)
+        seconds = self._seconds if limited else math.inf
+        found = await self._send(request, result_type, seconds)
+        self._check_related(found.meta)
+        return found
+
+    def _check_related(self, meta: Mapping[str, Any] | None) -> None:
+        """Refuse what says that it belongs to another task (associating task-related messages)."""
+        related: Any = (meta or {}).get(RELATED_TASK_META_KEY)
+        if not isinstance(related, dict):
+            # Nothing else says it, and whoever leaves it out is taken at its word.
+            return
+        if cast("JsonObject", related).get("taskId", self.task_id) != self.task_id:
+            raise InvalidResponse("tasks/result: the answer is about another task")
 
     async def cancel(self) -> DetailedTask:
         """Have it cancelled."""
@@ -92,8 +108,8 @@ def read_created(answer: JsonObject) -> CreateTaskResult:
 
     """
     try:
-        read = from_json(OlderCreateTaskResult, answer, VERSION)
-    except ValueError as exc:
+        read = decode(OlderCreateTaskResult, answer, _REVISION, where="result")
+    except DecodeError as exc:
         raise InvalidResponse(f"tools/call: the server's answer is invalid: {exc}") from exc
     return CreateTaskResult(**_members(read.task), meta=read.meta)
 
@@ -110,9 +126,14 @@ def _members(task: OlderTask) -> dict[str, Any]:
         "status_message": task.status_message,
         "created_at": task.created_at,
         "last_updated_at": task.last_updated_at,
-        "ttl_ms": task.ttl,
-        "poll_interval_ms": task.poll_interval,
+        "ttl_ms": _time(task.ttl),
+        "poll_interval_ms": _time(task.poll_interval),
     }
+
+
+def _time(milliseconds: int | None) -> int | None:
+    # That revision sets no bounds; less than none is none.
+    return None if milliseconds is None else max(0, milliseconds)
 
 
 async def wait_for_result(

@@ -302,6 +302,34 @@ async def test_a_client_that_answers_with_no_task_is_told_apart(autojump_clock, 
         assert await client.call() == "None"
 
 
+async def test_a_time_of_less_than_nothing_is_none(autojump_clock):
+    async def act(ctx):
+        return (await (await ask_in_task(ctx, form())).wait()).action
+
+    client = ScriptedClient(
+        elicitation__create={"task": task(ttl=-1, pollInterval=-1)},
+        tasks__get=[task(pollInterval=-1), task("completed", ttl=-1)],
+        tasks__result=DECLINED,
+    )
+    async with connected(client, server_that(act)):
+        assert await client.call() == "decline"
+
+
+async def test_an_answer_that_belongs_to_another_task_is_none(autojump_clock):
+    async def act(ctx):
+        asked = await ask_in_task(ctx, form())
+        with pytest.raises(InvalidResponse, match="about another task"):
+            await asked.wait()
+
+    client = ScriptedClient(
+        elicitation__create=CREATED,
+        tasks__get=task("completed"),
+        tasks__result={"action": "decline", "_meta": {RELATED: {"taskId": "t-2"}}},
+    )
+    async with connected(client, server_that(act)):
+        assert await client.call() == "None"
+
+
 async def test_an_answer_about_another_task_is_none(autojump_clock):
     async def act(ctx):
         asked = await ask_in_task(ctx, form())
