@@ -370,6 +370,22 @@ async def test_a_bad_entry_in_a_list_is_left_out(caplog):
         assert "'office' is left out" in caplog.text
 
 
+@pytest.mark.parametrize("bad", [5, None, "skill://forms/SKILL.md", []])
+async def test_what_is_no_entry_costs_no_other(bad):
+    async with connect(serve(Odd(bad, entry()))) as client:
+        held, _ = await SkillsClient(client, server="office").list_skills()
+        assert [each.uri for each in held] == [FORMS]
+
+
+async def test_a_server_cannot_fill_the_log_with_bad_entries(caplog):
+    async with connect(serve(Odd(*[entry(resources=[])] * 150))) as client:
+        skills = SkillsClient(client, server="office")
+        with caplog.at_level(logging.WARNING, "trio_mcp.extensions"):
+            assert await skills.list_skills() == ([], None)
+        assert len(caplog.messages) == 3
+        assert "(100 times by now)" in caplog.text
+
+
 async def test_an_entry_of_another_skill_is_refused():
     async with connect(serve(Odd(entry()))) as client:
         with pytest.raises(InvalidSkillEntry, match="the entry is of skill://forms"):

@@ -12,6 +12,7 @@ import attrs
 from trio_mcp._checks import check_flag, check_kind, check_text
 from trio_mcp._codec import excerpt
 from trio_mcp._codec._base64 import decode_base64
+from trio_mcp._rpc._repeats import Repeats
 from trio_mcp.client import Client, ClientExtension, ClientSession, Pages
 from trio_mcp.errors import InvalidResponse
 from trio_mcp.extensions._reading import read_one
@@ -133,6 +134,7 @@ class SkillsClient:
             raise ValueError("server: expected a label that is not empty")
         require_yaml("SkillsClient")
         self._client = client
+        self._repeats = Repeats()
         self.server: Final = server
 
     @property
@@ -192,7 +194,7 @@ class SkillsClient:
             try:
                 held.append(hold(self.server, entry))
             except InvalidSkillEntry as fault:
-                logger.warning("A skill of %r is left out: %s", self.server, fault)
+                self._repeats.warn(logger, "A skill of %r is left out: %s", self.server, fault)
         return held, page.next_cursor
 
     def iter_skills(self) -> Pages[HeldSkill]:

@@ -18,7 +18,7 @@ from ._wire import Skill, SkillResource
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trio_mcp.types import JsonObject
+    from trio_mcp.types import JsonObject, JsonValue
 
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -82,7 +82,7 @@ class HeldSkill:
         return SkillApproval(self.server, self.uri, files)
 
 
-def hold(server: str, entry: JsonObject) -> HeldSkill:
+def hold(server: str, entry: JsonValue) -> HeldSkill:
     """Check an entry that a server sent.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from trio_mcp.types import (
     CacheableResult,
@@ -54,7 +54,7 @@ class Skill(WireModel):
 
 @wire_model
 class ListSkillsResult(PaginatedResult, CacheableResult):
-    skills: list[JsonObject]
+    skills: list[Any]
     """Each a `Skill`. One that cannot be read costs no other."""
     result_type: ResultType = wire_field(
         default="complete", since="2026-07-28", always=True, foreign="extra"
