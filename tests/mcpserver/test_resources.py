@@ -468,7 +468,7 @@ async def test_a_file_system_that_hangs_takes_no_place_of_other_threads(
 
     def hang(*_args: object) -> object:
         trio.from_thread.run_sync(hangs.set)
-        goes_on.wait(SOON)
+        goes_on.wait(10 * SOON)
         return b""
 
     method = {"file": "read_bytes", "directory": "exists"}[kind]

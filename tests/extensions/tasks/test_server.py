@@ -41,7 +41,7 @@ def clock(request, road):
 @on_every_road
 async def test_a_call_that_takes_long_is_answered_by_a_task(road):
     async with connect(studio(patience=0).mcp, road) as client:
-        created = await client.call_tool("paint", {"seconds": 1}, allow_claimed=True)
+        created = await client.call_tool("paint", {"seconds": 600}, allow_claimed=True)
         assert isinstance(created, CreateTaskResult)
         written = to_json(created)
         assert written["resultType"] == "task"

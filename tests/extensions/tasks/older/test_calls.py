@@ -63,7 +63,7 @@ async def test_the_list_of_tools_says_of_each_whether_it_is_a_task(road):
 @on_every_road
 async def test_a_call_that_asks_for_a_task_gets_one_at_once(road):
     async with connect(studio(patience=60).mcp, road) as raw:
-        created = await raw.call("paint", {"seconds": 1}, task={"ttl": 60_000})
+        created = await raw.call("paint", {"seconds": 600}, task={"ttl": 60_000})
         task = created["task"]
         assert created["_meta"] == {RELATED: {"taskId": task["taskId"]}}
         assert task["status"] == "working"
