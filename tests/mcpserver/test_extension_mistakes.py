@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from trio_mcp import Client, MCPServer
+from trio_mcp.client import advertise
 from trio_mcp.errors import MCPError
 from trio_mcp.mcpserver import Extension, MethodBinding, compose_tool_call_handler
 from trio_mcp.types import INTERNAL_ERROR, ServerCapabilities, TextContent, ToolsCapability
@@ -149,6 +150,23 @@ async def test_an_interceptor_passes_on_the_context(
     log, told = await call_in(caplog, mode, intercept)
     assert "what was passed on: expected ServerRequestContext, got CallToolRequestParams" in log
     assert told == "Error executing tool work"
+
+
+async def test_a_mark_of_a_result_is_not_for_clients_that_know_none(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def intercept(*_args: Any) -> Any:
+        return {"resultType": "receipt", "number": 7}
+
+    odd = extension(intercept_tool_call=intercept, result_types={"receipt"})
+    mcp = MCPServer("odd", extensions=[odd])
+    mcp.add_tool(lambda: "done", name="work")
+    # Older clients may declare it, since what is declared is told in both eras.
+    declares = [advertise("com.example/odd")]
+    async with Client(mcp, mode="legacy", extensions=declares) as client:
+        with pytest.raises(MCPError, match="Internal server error"):
+            await client.call_tool("work")
+    assert "(and 2025-11-25 knows no resultType)" in caplog.text
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -119,8 +119,9 @@ class Extension:
         when None.
       result_types: The values of ``resultType`` that results of tool calls, or of its methods,
         may have on top of the core protocol's. No result with one is sent to a client that did
-        not declare the extension with the request: that is a defect of the server (-32603, and
-        the log says of what). So look for the declaration before you make one.
+        not declare the extension with the request, or at a revision before 2026-07-28: that is a
+        defect of the server (-32603, and the log says of what). So look for the declaration, and
+        at ``ctx.protocol_version``, before you make one.
 
     """
 

@@ -92,6 +92,8 @@ def _check_json(
     except (DecodeError, ValueError) as exc:
         # Whoever forgot to return anything is not told of it by what nothing lacks.
         why = "it is None" if result is None else str(exc)
+        if "resultType" in answer and not revision.has_result_type:
+            why += f" (and {revision.version} knows no resultType)"
         raise ValueError(f"{method}: what was returned is no {wanted.__name__}: {why}") from exc
 
 
