@@ -373,6 +373,28 @@ async def test_a_notice_cancels_a_request_which_is_not_answered():
         assert reasons == ["enough"]
 
 
+async def test_a_handler_that_fails_while_it_is_cancelled_harms_nobody(caplog):
+    async def breaks() -> str:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise ValueError("while being cancelled")
+
+    async with open_app(make_app(breaks=breaks)) as client:
+        older, other = OlderClient(client), OlderClient(client)
+        for each in (older, other):
+            await each.initialize()
+        silent = older.call("breaks", request_id=50)
+        await trio.testing.wait_all_tasks_blocked()
+        await older.tell("notifications/cancelled", {"requestId": 50}).wait_complete()
+        await silent.wait_complete()
+        for each in (older, other):
+            assert (await each.ask("ping").wait_complete()).status == 200
+    assert "while being cancelled" in caplog.text
+
+
 async def test_a_client_that_reads_slowly_holds_up_its_own_handler_alone():
     reported = []
 

@@ -51,6 +51,33 @@ async def test_a_cancelled_caller_waits_for_the_handlers_clean_up(autojump_clock
 
 
 @BOTH_ERAS
+@pytest.mark.parametrize("raises", [False, True])
+async def test_what_fails_in_a_handler_while_it_is_cancelled_reaches_whoever_wants_it(
+    autojump_clock, mode, raises, caplog
+):
+    async def breaks(ctx, params):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise ValueError("while being cancelled")
+
+    async def call(client) -> None:
+        with trio.move_on_after(2) as scope:
+            await client.call_tool("x")
+        assert scope.cancelled_caught
+
+    async with Client(serve(breaks), mode=mode, raise_exceptions=raises) as client:
+        if raises:
+            with pytest.raises(ExceptionGroup, match="Exceptions from Trio"):
+                await call(client)
+        else:
+            await call(client)
+    assert ("while being cancelled" in caplog.text) is not raises
+
+
+@BOTH_ERAS
 async def test_a_caller_cancelled_beforehand_reaches_no_handler(autojump_clock, mode):
     called = []
 

@@ -21,6 +21,10 @@ async def answer(serving: Serving, exchange: Exchange) -> JSONRPCResponse | JSON
     """Carry out an accepted request and make its answer.
 
     Whatever the handler raises is answered.
+
+    Cancellation:
+      What the handler raises beside it is logged, since nobody waits for an answer.
+
     """
     try:
         result = await serving.handle(exchange)
@@ -28,7 +32,24 @@ async def answer(serving: Serving, exchange: Exchange) -> JSONRPCResponse | JSON
         if serving.raise_exceptions and not isinstance(exc, MCPError):
             raise
         return JSONRPCError(id=exchange.id, error=error_for(exc, exchange))
+    except BaseExceptionGroup as group:
+        if serving.raise_exceptions:
+            raise
+        raise without_failures(group, exchange) from None
     return JSONRPCResponse(id=exchange.id, result=result)
+
+
+def without_failures(
+    group: BaseExceptionGroup[BaseException], exchange: Exchange
+) -> BaseException:
+    """Give what ends a handler, mostly a cancellation, without what failed in it meanwhile.
+
+    That is a defect of the handler, as in `error_for`, and must end nothing else.
+    """
+    failures, rest = group.split(Exception)
+    if failures is not None:
+        error_for(failures, exchange)
+    return group if rest is None else rest
 
 
 def error_for(exc: Exception, exchange: Exchange) -> ErrorData:

@@ -486,14 +486,8 @@ class Peer(Link):
 
     async def _serve(self, exchange: Exchange) -> None:
         message: JSONRPCResponse | JSONRPCError | None = None
-        try:
-            with exchange.scope:
-                message = await answer(self._serving, exchange)
-        except Exception as exc:
-            if self._serving.raise_exceptions:
-                raise
-            # A handler that fails while it is being cancelled: nobody waits for an answer.
-            error_for(exc, exchange)
+        with exchange.scope:
+            message = await answer(self._serving, exchange)
         self._inbound.close(exchange.id)
         if message is None or exchange.closed:
             self._release() if exchange.end_of_stream is None else self._over()

@@ -19,7 +19,7 @@ import trio
 from trio_mcp._codec import check_notification, check_request, check_result, checked_copy, unshared
 from trio_mcp._protocol._open_requests import OpenRequests
 from trio_mcp._protocol._refusals import method_not_found
-from trio_mcp._rpc._answer import error_for
+from trio_mcp._rpc._answer import error_for, without_failures
 from trio_mcp._rpc._calls import read_progress, with_progress_token
 from trio_mcp._rpc._exchange import NO_PARAMS, Exchange
 from trio_mcp._rpc._link import NO_OPTIONS, CallOptions, Link
@@ -121,10 +121,10 @@ class DirectLink(Link):
                     if not handling.has_waited:
                         await trio.lowlevel.cancel_shielded_checkpoint()
                     return _handed_over(result)
-        except Exception as exc:
+        except (Exception, BaseExceptionGroup) as exc:
             if serving.raise_exceptions and not isinstance(exc, MCPError):
                 raise
-            raise MCPError.from_error_data(error_for(exc, exchange)) from None
+            raise _for_the_caller(exc, exchange) from None
         finally:
             self._end(exchange)
         if self._closed:
@@ -188,6 +188,14 @@ class DirectLink(Link):
         if side is None or self._closed:
             raise _closed()
         return side
+
+
+def _for_the_caller(
+    exc: Exception | BaseExceptionGroup[BaseException], exchange: Exchange
+) -> BaseException:
+    if isinstance(exc, Exception):
+        return MCPError.from_error_data(error_for(exc, exchange))
+    return without_failures(exc, exchange)
 
 
 @asynccontextmanager

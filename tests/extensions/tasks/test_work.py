@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 import trio
+import trio.testing
 
 from trio_mcp import Context, MCPServer
-from trio_mcp.extensions import InMemoryTaskStore, TasksClientExtension, TasksExtension
+from trio_mcp.extensions import InMemoryTaskStore, Task, TasksClientExtension, TasksExtension
+from trio_mcp.mcpserver import Extension
 from trio_mcp.testing import open_client
 
 from ._studio import Colour, connect, settle, start, studio
@@ -97,3 +99,59 @@ async def test_a_question_of_a_task_that_is_over_waits_for_nobody(change, shield
         await settle(lambda: seen)
     reason = {"deleted": "the task was deleted", "cancelled": "the client cancelled the task"}
     assert seen == [(reason[change], pytest.approx(began))]
+
+
+@pytest.mark.parametrize("mode", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("ending", ["tasks/cancel", "ttl"])
+async def test_a_tool_that_fails_while_its_task_is_cancelled_harms_nothing_else(
+    mode, ending, caplog
+):
+    tasks = TasksExtension({"break_late": "required"}, ttl=10)
+    mcp = MCPServer("studio", extensions=[tasks])
+
+    @mcp.tool()
+    async def break_late() -> str:
+        """Have two parts, one of which fails when it is to clean up."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise ValueError("while being cancelled")
+
+    async with connect(mcp, "direct", mode=mode, raise_exceptions=False) as client:
+        created = await client.call_tool("break_late", allow_claimed=True)
+        await trio.testing.wait_all_tasks_blocked()
+        if ending == "ttl":
+            await trio.sleep(11)
+        else:
+            await Task(client, created).cancel()
+            await trio.testing.wait_all_tasks_blocked()
+            assert (await Task(client, created).get()).status == "cancelled"
+        assert [each.name for each in (await client.list_tools()).tools] == ["break_late"]
+    assert "while being cancelled" in caplog.text
+
+
+@pytest.mark.parametrize("mode", ["2025-11-25", "2026-07-28"])
+async def test_questions_of_a_result_that_are_none_fail_their_task_alone(mode):
+    class Wrong(Extension):
+        """Has another tool's results be questions that nobody can read."""
+
+        identifier = "com.example/wrong"
+
+        async def intercept_tool_call(self, params, ctx, call_next):
+            await trio.sleep(1)
+            return {"resultType": "input_required", "inputRequests": {"it": {"method": "none"}}}
+
+    mcp = MCPServer("studio", extensions=[TasksExtension({"paint": "optional"}), Wrong()])
+
+    @mcp.tool()
+    async def paint() -> str:
+        """Never be reached."""
+        return "painted"
+
+    async with connect(mcp, "direct", mode=mode, raise_exceptions=False) as client:
+        created = await client.call_tool("paint", allow_claimed=True)
+        result = await Task(client, created).wait()
+        assert (result.is_error, result.content[0].text) == (True, "Error executing tool paint")
+        assert (await client.list_tools()).tools

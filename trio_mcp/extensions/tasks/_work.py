@@ -9,7 +9,7 @@ import attrs
 import trio
 
 from trio_mcp._codec._public import from_json, to_json
-from trio_mcp._rpc._answer import error_for
+from trio_mcp._rpc._answer import error_for, without_failures
 from trio_mcp._rpc._gather import run_all
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp.errors import (
@@ -32,6 +32,7 @@ from ._run import CANCELLED
 from ._store import STORE_SECONDS, TooManyTasks
 
 if TYPE_CHECKING:
+    from trio_mcp._rpc._exchange import Exchange
     from trio_mcp.server import CallNext, HandlerResult, ServerRequestContext
     from trio_mcp.types import InputRequest, InputResponse, JsonObject
 
@@ -257,14 +258,16 @@ class Work:
                 outcome = _Outcome(await self._call_next(ctx))
             except Exception as exc:  # noqa: BLE001 - told where the request or the task ends
                 outcome = _Outcome(error=exc)
+            except BaseExceptionGroup as group:
+                raise without_failures(group, self._exchange) from None
             if not self._decided.is_set():
                 self._outcome = outcome
                 self._first.set()
                 await self._decided.wait()
             if self._task_id is None or not outcome.asks:
                 return outcome
-            asked = _read_questions(outcome.result)
             try:
+                asked = _read_questions(outcome.result)
                 answers = await self._ask_all(asked)
             except Exception as exc:  # noqa: BLE001 - as above
                 return _Outcome(error=exc)
@@ -279,12 +282,11 @@ class Work:
     async def _end(self, task_id: str, outcome: _Outcome) -> None:
         ctx, exc = self._ctx, outcome.error
         name: str = (ctx.params or {})["name"]
-        assert ctx.exchange is not None
         try:
             result = outcome.result if exc is None else failed_tool_call(name, exc, ctx)
             written = ctx.write_answer(result)
         except Exception as failure:  # noqa: BLE001 - told and logged as by the request itself
-            error = to_json(error_for(failure, ctx.exchange))
+            error = to_json(error_for(failure, self._exchange))
             await self._run.end_at_last(
                 task_id, "failed", error=error, status_message=error["message"]
             )
@@ -294,6 +296,11 @@ class Work:
     async def _fail(self, task_id: str, code: int, message: str) -> None:
         error = {"code": code, "message": message}
         await self._run.end_at_last(task_id, "failed", error=error, status_message=message)
+
+    @property
+    def _exchange(self) -> Exchange:
+        assert self._ctx.exchange is not None
+        return self._ctx.exchange
 
     # Questions
 
