@@ -348,24 +348,36 @@ class ToolSession(OlderSession):
         self._output_schemas.check(name, result)
 
     async def tool_execution(
-        self, name: str, read_timeout_seconds: float | None = None
+        self, name: str, read_timeout_seconds: float | None = None, *, anew: bool = False
     ) -> types.ToolExecution | None:
         """Say how a tool may be run, as it was listed last; only 2025-11-25 says that of tools.
 
         The tools are listed first where this one is not known. Where that fails, or takes longer
         than a call may, it is logged, and nothing is known.
 
+        Args:
+          name: Of the tool.
+          read_timeout_seconds: What a call was given that it is asked for.
+          anew: List the tools in any case, and raise why they cannot be listed: a server that
+            refuses what it has listed may have changed it, and not have told.
+
         Raises:
           RuntimeError: before a revision is agreed on.
+          MCPError: if they are to be listed anew, and cannot be.
 
         """
         check_text("name", name)
         check_timeout("read_timeout_seconds", read_timeout_seconds)
+        check_flag("anew", anew)
         await trio.lowlevel.checkpoint()
         if not self._require_revision().has_tasks:
             return None
-        if not self._output_schemas.knows(name) and self.may_offer("tools"):
-            seconds = time_left(self._options("read_timeout_seconds", read_timeout_seconds, None))
+        seconds = time_left(self._options("read_timeout_seconds", read_timeout_seconds, None))
+        if anew:
+            self._output_schemas.forget()
+            list_again = partial(self._tool_lookup.make_known, name, self._tools_page)
+            await within(seconds, "tools/list", list_again)
+        elif not self._output_schemas.knows(name) and self.may_offer("tools"):
             ask_page = self.ask_tool_page or self._tools_page
             await self._tool_lookup.try_to_make_known(name, ask_page, seconds)
         return self._output_schemas.execution(name)

@@ -111,6 +111,56 @@ async def test_the_list_of_tools_is_asked_for_once():
     assert ["task" in each for each in server.all_params("tools/call")] == [True, True, False]
 
 
+class Changing(OlderServer):
+    """Refuses calls that are not made as it wants them by now."""
+
+    wants = "required"
+
+    async def respond(self, method: str, params: dict[str, Any]) -> Any:
+        if method == "tools/call" and ("task" in params) != (self.wants == "required"):
+            return MCPError(-32601, "Not in this way")
+        return await super().respond(method, params)
+
+
+@pytest.mark.req("R-603", "R-605")
+@pytest.mark.parametrize(("listed", "wants"), [("required", None), (None, "required")])
+async def test_a_tool_that_has_changed_without_a_word_is_listed_again_and_called_as_it_is_now(
+    listed, wants
+):
+    server = Changing(listed)
+    server.wants = wants
+    async with connect_older(server) as client:
+        await client.list_tools()
+        server.support = wants
+        for _ in range(2):
+            assert (await client.call_tool("work")).content[0].text == "done"
+    assert server.methods.count("tools/list") == 2
+    assert ["task" in each for each in server.all_params("tools/call")] == [
+        listed is not None,
+        wants is not None,
+        wants is not None,
+    ]
+
+
+@pytest.mark.parametrize("listing", [None, MCPError(-32603, "no list"), SILENCE])
+async def test_a_refusal_of_a_tool_that_has_not_changed_is_that_of_the_call(listing):
+    server = Changing(None)
+    async with connect_older(server) as client:
+        await client.list_tools()
+        server.answers["tools/list"] = listing
+        error = await error_of(client.call_tool("work", read_timeout_seconds=2))
+    assert (error.code, error.message) == (-32601, "Not in this way")
+    assert server.methods.count("tools/call") == 1
+
+
+async def test_a_request_about_a_task_that_is_not_served_is_no_refusal_of_the_call():
+    server = OlderServer("required")
+    server.answers["tasks/get"] = MCPError(-32601, "Method not found")
+    async with connect_older(server) as client:
+        assert (await error_of(client.call_tool("work"))).code == -32601
+    assert (server.methods.count("tools/list"), server.methods.count("tools/call")) == (1, 1)
+
+
 async def test_a_time_to_keep_tasks_is_asked_for():
     server = OlderServer("required")
     async with connect_older(server, extensions=[TasksClientExtension(ttl=2.5)]) as client:

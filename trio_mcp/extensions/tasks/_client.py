@@ -6,12 +6,14 @@ import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
+
 from trio_mcp._checks import check_flag, check_number
 from trio_mcp._rpc._nursery import finish_begun, finish_within
 from trio_mcp._rpc._reports import Reports
 from trio_mcp.client import ResultClaim
-from trio_mcp.errors import MCPError
-from trio_mcp.types import TaskMetadata
+from trio_mcp.errors import LocalError, MCPError
+from trio_mcp.types import METHOD_NOT_FOUND, TaskMetadata
 
 from ._accepted import AS_USUAL
 from ._handle import Task, tasks_of
@@ -104,7 +106,34 @@ class TasksClientExtension(TaskReceiver):
         self, params: CallToolRequestParams, ctx: ToolCallContext, call_next: ToolCallNext
     ) -> ToolCallAnswer:
         """See `ClientExtension.intercept_tool_call`."""
-        if params.task is not None or not await _becomes_task(params.name, ctx):
+        if params.task is not None or not _has_tasks(ctx):
+            return await call_next(params)
+        becomes_task = await _becomes_task(params.name, ctx)
+        sent = _Sent(call_next)
+        try:
+            return await self._call(becomes_task, params, ctx, sent)
+        except MCPError as exc:
+            if not sent.is_refused:
+                raise
+            refusal = exc
+        # Tool-level negotiation: a call that has to be a task is refused so, and one that must
+        # not be. The server may have changed that without a word.
+        if not await _has_changed(becomes_task, params.name, ctx):
+            try:
+                raise refusal
+            finally:
+                # Its traceback refers to this frame.
+                del refusal
+        return await self._call(not becomes_task, params, ctx, call_next)
+
+    async def _call(
+        self,
+        becomes_task: bool,
+        params: CallToolRequestParams,
+        ctx: ToolCallContext,
+        call_next: ToolCallNext,
+    ) -> ToolCallAnswer:
+        if not becomes_task:
             return await call_next(params)
         as_task = params.evolve(task=TaskMetadata(ttl=self._ttl_ms))
         if ctx.allow_claimed:
@@ -114,15 +143,46 @@ class TasksClientExtension(TaskReceiver):
         return await _report(ctx.progress_callback, as_task, ctx, call_next)
 
 
-async def _becomes_task(tool: str, ctx: ToolCallContext) -> bool:
-    """Whether the server is to make a task of a call (tasks, tool-level negotiation)."""
+@attrs.define(eq=False)
+class _Sent:
+    """Sends a call on.
+
+    Attributes:
+      is_refused: Whether the server does not serve the call in that way; no task came of it then.
+
+    """
+
+    _call_next: ToolCallNext
+    is_refused: bool = attrs.field(default=False, init=False)
+
+    async def __call__(self, params: CallToolRequestParams) -> ToolCallAnswer:
+        try:
+            return await self._call_next(params)
+        except MCPError as exc:
+            self.is_refused = exc.code == METHOD_NOT_FOUND and not isinstance(exc, LocalError)
+            raise
+
+
+def _has_tasks(ctx: ToolCallContext) -> bool:
+    """Whether the server makes tasks of calls at all."""
     tasks = tasks_of(ctx.session)
     requests = None if tasks is None else tasks.requests
-    if requests is None or requests.tools is None or requests.tools.call is None:
-        return False
-    execution = await ctx.session.tool_execution(tool, ctx.read_timeout_seconds)
+    return requests is not None and requests.tools is not None and requests.tools.call is not None
+
+
+async def _becomes_task(tool: str, ctx: ToolCallContext, *, anew: bool = False) -> bool:
+    """Whether the server is to make a task of a call (tasks, tool-level negotiation)."""
+    execution = await ctx.session.tool_execution(tool, ctx.read_timeout_seconds, anew=anew)
     support = None if execution is None else execution.task_support
     return support == "required" or (support == "optional" and ctx.allow_claimed)
+
+
+async def _has_changed(becomes_task: bool, tool: str, ctx: ToolCallContext) -> bool:
+    """Whether a call that was refused is to be made otherwise, as the tools are listed now."""
+    try:
+        return await _becomes_task(tool, ctx, anew=True) is not becomes_task
+    except MCPError:
+        return False
 
 
 async def _create(
