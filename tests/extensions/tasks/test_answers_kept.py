@@ -107,7 +107,7 @@ async def test_work_goes_on_though_its_answers_could_not_be_dropped(autojump_clo
 
 
 async def test_a_change_that_its_client_cannot_see_is_no_change_to_it():
-    task = stored("a").asking(1.0, "k", {"method": "roots/list"})
+    task = stored("a").asking(1.0, {"k": {"method": "roots/list"}})
     answered = task.answered(2.0, {"k": {"roots": []}})
     assert answered.without_answers(["other"]) is None
     taken = answered.without_answers(["k", "other"])
@@ -116,6 +116,7 @@ async def test_a_change_that_its_client_cannot_see_is_no_change_to_it():
 
 
 async def test_what_is_withdrawn_takes_its_answer_along():
-    task = stored("a").asking(1.0, "k", {"method": "roots/list"})
+    task = stored("a").asking(1.0, {"k": {"method": "roots/list"}})
     answered = task.answered(2.0, {"k": {"roots": []}})
-    assert answered.not_asking(3.0, "k").input_responses == {}
+    assert answered.asking(3.0, {}, without=["k"]).input_responses == {}
+    assert answered.asking(3.0, {}, without=["other"]) is None

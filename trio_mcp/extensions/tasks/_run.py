@@ -83,6 +83,7 @@ class TaskRun:
     _running: int = attrs.field(default=0, init=False)
     _works: dict[str, Work] = attrs.field(factory=dict[str, Any], init=False)
     _watchers: dict[str, set[Callable[[], None]]] = attrs.field(factory=dict[str, Any], init=False)
+    _changing: dict[str, trio.Lock] = attrs.field(factory=dict[str, trio.Lock], init=False)
     _token: trio.lowlevel.TrioToken = attrs.field(
         factory=trio.lowlevel.current_trio_token, init=False
     )
@@ -171,16 +172,28 @@ class TaskRun:
           The task as it is now; None if there is none.
 
         """
-        while True:
-            task = await self.store.get(task_id)
-            now = self.times.clock()
-            if task is None or task.is_over:
-                return task
-            changed = change(task, now)
-            if changed is None:
-                return task
-            if await self.store.replace(changed):
-                return changed
+        async with self._alone_with(task_id):
+            while True:
+                task = await self.store.get(task_id)
+                now = self.times.clock()
+                if task is None or task.is_over:
+                    return task
+                changed = change(task, now)
+                if changed is None:
+                    return task
+                if await self.store.replace(changed):
+                    return changed
+
+    @asynccontextmanager
+    async def _alone_with(self, task_id: str) -> AsyncGenerator[None]:
+        # Of many changes at the same time only one can succeed at each attempt.
+        lock = self._changing.setdefault(task_id, trio.Lock())
+        async with lock:
+            try:
+                yield
+            finally:
+                if not lock.statistics().tasks_waiting:
+                    self._changing.pop(task_id, None)
 
     async def drop_answers(self, task_id: str, keys: Collection[str]) -> None:
         """Keep answers no longer that the work of a task has taken.
@@ -191,13 +204,6 @@ class TaskRun:
             await self.change(task_id, lambda task, _now: task.without_answers(keys))
         except Exception as exc:
             logger.debug("Answers for the task %.6s… stay for now", task_id, exc_info=exc)
-
-    async def withdraw(self, task_id: str, key: str) -> None:
-        """Ask a question of a task no longer."""
-        try:
-            await self.change(task_id, lambda task, now: task.not_asking(now, key))
-        except Exception:
-            logger.exception("A question of the task %.6s… could not be withdrawn", task_id)
 
     async def end(  # noqa: ASYNC128 - another status than that of Trio
         self, task_id: str, status: TaskStatus, **changes: Any

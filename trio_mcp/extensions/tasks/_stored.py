@@ -94,14 +94,24 @@ class StoredTask:
             **changes,
         )
 
-    def asking(self, now: float, key: str, question: JsonObject) -> StoredTask:
-        """Make the version that waits for one more answer."""
-        return self._with_questions(now, {**self.input_requests, key: question})
+    def asking(
+        self, now: float, new: Mapping[str, JsonObject], *, without: Collection[str] = ()
+    ) -> StoredTask | None:
+        """Make the version that waits for some more answers; None if it is the same.
 
-    def not_asking(self, now: float, key: str) -> StoredTask:
-        """Make the version that no longer waits for one, though it may have come."""
-        left = {name: each for name, each in self.input_requests.items() if name != key}
-        return self._with_questions(now, left, **self._answers_without([key]))
+        Args:
+          now: The time.
+          new: The questions, by their keys.
+          without: Keys of those for whose answers nobody waits any longer, though they may have
+            come.
+
+        """
+        known = {*self.input_requests, *self.input_responses, *self.input_errors}
+        if not new and known.isdisjoint(without):
+            return None
+        asked = {**self.input_requests, **new}
+        left = {key: each for key, each in asked.items() if key not in without}
+        return self._with_questions(now, left, **self._answers_without(without))
 
     def refused(self, now: float, key: str, error: JsonObject) -> StoredTask:
         """Make the version that has got an error in place of an answer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
@@ -13,7 +13,6 @@ from trio_mcp._rpc._answer import error_for, without_failures
 from trio_mcp._rpc._gather import run_all
 from trio_mcp._rpc._nursery import finish_within, open_background_nursery
 from trio_mcp.errors import (
-    InvalidResponse,
     MCPError,
     NoBackChannelError,
 )
@@ -21,20 +20,19 @@ from trio_mcp.mcpserver import failed_tool_call
 from trio_mcp.server import authenticated_principal
 from trio_mcp.types import (
     INTERNAL_ERROR,
-    ErrorData,
     InputRequiredResult,
     WireModel,
 )
 
-from ._answers import read_answer
 from ._older_wire import related_to
+from ._questions import AskedTooLate, Questions
 from ._run import CANCELLED
 from ._store import STORE_SECONDS, TooManyTasks
 
 if TYPE_CHECKING:
     from trio_mcp._rpc._exchange import Exchange
     from trio_mcp.server import CallNext, HandlerResult, ServerRequestContext
-    from trio_mcp.types import InputRequest, InputResponse, JsonObject
+    from trio_mcp.types import InputRequest, InputResponse
 
     from ._run import TaskRun
     from ._stored import StoredTask
@@ -69,40 +67,6 @@ class _Outcome:
         finally:
             # Its traceback holds this frame, which must not hold it in turn.
             del self
-
-
-@attrs.define(eq=False)
-class _Question:
-    request: InputRequest
-    answered: trio.Event = attrs.field(factory=trio.Event)
-    answer: JsonObject = attrs.field(factory=dict[str, Any])
-    error: JsonObject | None = None
-
-    def look(self, task: StoredTask, key: str) -> None:
-        """Take what came in answer to it, if something did."""
-        answer = task.input_responses.get(key)
-        self.error = task.input_errors.get(key)
-        if answer is not None:
-            self.answer = answer
-        if answer is not None or self.error is not None:
-            self.answered.set()
-
-    def read(self) -> InputResponse:
-        """Give the answer.
-
-        Raises:
-          MCPError: the error that came instead.
-          InvalidResponse: if it is none to this question.
-
-        """
-        if self.error is not None:
-            raise MCPError.from_error_data(from_json(ErrorData, self.error))
-        try:
-            return read_answer(self.request, self.answer)
-        except ValueError as exc:
-            raise InvalidResponse(
-                f"{self.request.method}: the client's answer is invalid: {exc}"
-            ) from exc
 
 
 class Work:
@@ -147,8 +111,7 @@ class Work:
         self._first = trio.Event()  # it is over, or asks
         self._decided = trio.Event()  # the request is answered
         self._task_id: str | None = None
-        self._keys = 0
-        self._questions: dict[str, _Question] = {}
+        self._questions = Questions(run)
         self._woken = trio.Event()
 
     # In the request
@@ -314,35 +277,23 @@ class Work:
         task_id = self._task_id
         assert task_id is not None
         written = to_json(request, self._ctx.protocol_version)
-        self._keys += 1
-        key = f"input-{self._keys}"
-        question = self._questions[key] = _Question(request)
         try:
-            task = await self._run.change(
-                task_id, lambda task, now: task.asking(now, key, written)
-            )
-            if task is None or task.is_over:
-                await self._give_up(task)
-            await question.answered.wait()
-        finally:
-            del self._questions[key]
-            if not question.answered.is_set():
-                # The tool waits no longer, so nobody has to think about it.
-                with finish_within(STORE_SECONDS):
-                    await self._run.withdraw(task_id, key)  # noqa: ASYNC102 - as above
-        return question.read()
+            return await self._questions.ask(task_id, request, written)
+        except AskedTooLate as exc:
+            over = exc.task
+        raise await self._give_up(over)
 
-    async def _give_up(self, task: StoredTask | None) -> NoReturn:
+    async def _give_up(self, task: StoredTask | None) -> MCPError:
         """End work whose task is over: nobody could answer it any more.
 
-        Raises:
-          MCPError: where the tool does not let itself be cancelled.
+        Returns:
+          What to raise where the tool does not let itself be cancelled.
 
         """
         reason = self._why_over(task)
         self.stop(reason)
         await trio.lowlevel.checkpoint_if_cancelled()
-        raise MCPError(INTERNAL_ERROR, f"Nobody can be asked: {reason}")
+        return MCPError(INTERNAL_ERROR, f"Nobody can be asked: {reason}")
 
     async def _ask_all(self, asked: InputRequiredResult) -> dict[str, InputResponse]:
         requests = asked.input_requests or {}
@@ -379,9 +330,8 @@ class Work:
             if task is None or task.is_over:
                 self.stop(self._why_over(task))
                 return
-            for key, question in self._questions.items():
-                question.look(task, key)
-            # Each question is known here before it is stored, so all of these are taken now.
+            self._questions.look(task)
+            # All of these are taken now.
             answered = {*task.input_responses, *task.input_errors}
             if answered:
                 await self._run.drop_answers(self._task_id, answered)
