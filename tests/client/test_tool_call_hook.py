@@ -25,6 +25,7 @@ from trio_mcp.types import (
     CallToolRequestParams,
     CallToolResult,
     ElicitResult,
+    EmptyResult,
     Result,
     TextContent,
     wire_field,
@@ -192,14 +193,23 @@ async def test_what_an_extension_raises_leaves_the_call(autojump_clock):
             await client.call_tool("echo")
 
 
-@pytest.mark.parametrize("returned", [None, "done", [DONE]])
-async def test_what_is_no_answer_is_told_as_such(autojump_clock, returned):
+@pytest.mark.parametrize("allow_claimed", [False, True])
+@pytest.mark.parametrize(
+    "returned", [None, "done", [DONE], EmptyResult(), Receipt(number="7"), Result()]
+)
+async def test_what_is_no_answer_is_told_as_such(autojump_clock, returned, allow_claimed):
     async def answer(params: Any, ctx: Any, call_next: Any) -> Any:
         return returned
 
     async with open_client(echoing(), extensions=[Watching(answer)]) as client:
         with pytest.raises(TypeError, match=r"Watching\.intercept_tool_call returned: expected"):
-            await client.call_tool("echo")
+            await client.call_tool("echo", allow_claimed=allow_claimed)
+
+
+async def test_only_what_is_claimed_is_finished_by_an_extension(autojump_clock):
+    async with open_client(echoing()) as client:
+        with pytest.raises(TypeError, match=r"result: expected one that .* claims, got Receipt"):
+            await client.session.resolve_claimed(Receipt(number="7"), "echo")
 
 
 async def test_only_params_of_a_call_are_passed_on(autojump_clock):

@@ -223,13 +223,18 @@ class Extensions:
                     return identifier, claim
         return None
 
-    def claim_of(self, result: types.Result) -> ResultClaim[Any]:
-        """Find the claim that a result was read by."""
+    def claim_of(self, result: types.Result) -> ResultClaim[Any] | None:
+        """Find the claim that a result was read by, or could have been."""
         for claims in self.claims.values():
             for claim in claims:
                 if claim.model is type(result) and _kind_of(result) in (None, claim.result_type):
                     return claim
-        raise LookupError(f"nothing claims {type(result).__name__}")
+        return None
+
+    def knows(self, result: types.Result) -> bool:
+        """Whether a call may come to a result: the core protocol's, or one that is claimed."""
+        core = (types.CallToolResult, types.InputRequiredResult)
+        return isinstance(result, core) or self.claim_of(result) is not None
 
     def request_for(self, method: str, revision: Revision) -> RequestBinding[Any] | None:
         """Find what serves a request of the server that is none of the core protocol's."""

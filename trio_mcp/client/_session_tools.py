@@ -10,7 +10,14 @@ import attrs
 import trio
 
 from trio_mcp import types
-from trio_mcp._checks import awaited, check_flag, check_items, check_kind, check_text
+from trio_mcp._checks import (
+    awaited,
+    check_flag,
+    check_items,
+    check_kind,
+    check_text,
+    wrong_kind,
+)
 from trio_mcp._rpc._time_limit import within
 from trio_mcp.errors import InvalidResponse, LocalError, MCPError
 from trio_mcp.types import HEADER_MISMATCH
@@ -222,7 +229,7 @@ class ToolSession(OlderSession):
             "tools/call",
             partial(
                 intercepted,
-                self._extensions.interceptors,
+                self._extensions,
                 self._send_call,
                 params,
                 options,
@@ -293,7 +300,8 @@ class ToolSession(OlderSession):
         """Have its extension finish what `call_tool` returned for ``allow_claimed``.
 
         Raises:
-          TypeError: if the extension returned no `CallToolResult`.
+          TypeError: if no extension claims it, or the one that does returned no
+              `CallToolResult`.
           Exception: what it raised.
 
         """
@@ -306,6 +314,8 @@ class ToolSession(OlderSession):
             read_timeout_seconds=read_timeout_seconds,
         )
         claim = self._extensions.claim_of(result)
+        if claim is None:
+            raise wrong_kind("result", "one that an extension of this client claims", result)
         finished = await awaited(
             f"resolve of {claim.result_type!r}", claim.resolve(result, context)
         )

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, TypeAlias
 import attrs
 
 from trio_mcp import types
-from trio_mcp._checks import awaited, check_kind
+from trio_mcp._checks import awaited, check_kind, wrong_kind
 from trio_mcp._codec import decode, encode
 from trio_mcp.types._base import JsonObject
 
 from ._arguments import meta_to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trio_mcp._rpc._link import CallOptions, ProgressFn
     from trio_mcp.types import CallToolRequestParams, RequestParamsMeta
     from trio_mcp.types._revisions import Revision
 
+    from ._extensions_of_client import Extensions
     from ._session import ClientSession
 
 ToolCallAnswer: TypeAlias = JsonObject | types.Result
@@ -61,7 +60,7 @@ class ToolCallContext:
 
 
 async def intercepted(
-    interceptors: Sequence[tuple[str, Intercept]],
+    extensions: Extensions,
     send: Send,
     params: JsonObject,
     options: CallOptions,
@@ -71,7 +70,7 @@ async def intercepted(
     """Send a call, with interceptors round it; the first is the outermost.
 
     Args:
-      interceptors: Each with what it is called in errors.
+      extensions: Those with interceptors, and what they claim.
       send: Sends params with options.
       params: Of the call.
       options: Of the call.
@@ -106,8 +105,8 @@ async def intercepted(
 
     read = _read(params, revision)
     call_next: ToolCallNext = innermost
-    for name, intercept in reversed(interceptors):
-        call_next = functools.partial(_intercept, name, intercept, context, call_next)
+    for name, intercept in reversed(extensions.interceptors):
+        call_next = functools.partial(_intercept, name, intercept, extensions, context, call_next)
     return await call_next(read)
 
 
@@ -125,11 +124,15 @@ def _progress_token(params: CallToolRequestParams) -> object:
 async def _intercept(
     name: str,
     intercept: Intercept,
+    extensions: Extensions,
     context: ToolCallContext,
     call_next: ToolCallNext,
     params: CallToolRequestParams,
 ) -> ToolCallAnswer:
     # By position: what its parameters are called is its author's business.
     answer = await awaited(name, intercept(params, context, call_next))
-    check_kind(f"what {name} returned", answer, (dict, types.Result), "a dict or a Result")
+    what, expected = f"what {name} returned", "a dict, a CallToolResult or what is claimed"
+    check_kind(what, answer, (dict, types.Result), expected)
+    if isinstance(answer, types.Result) and not extensions.knows(answer):
+        raise wrong_kind(what, expected, answer)
     return answer
