@@ -240,7 +240,7 @@ async def _take(params):
             {
                 "result_type": "expected str, got int",
                 "resolve": "expected a function, got int",
-                "protocol_versions": "expected frozenset or set, got str",
+                "protocol_versions": "expected a set of strings, got one str: put it into a list",
             },
         ),
     ],
