@@ -129,6 +129,7 @@ class ResultDesk:
 
     def _settle(self, task: StoredTask, nursery: trio.Nursery) -> None:
         desks, questions = self._run.desks, task.input_requests
+        desks.know(task)
         own = {
             key: each
             for key, each in questions.items()
@@ -159,7 +160,7 @@ class ResultDesk:
                 await self._pass_on(key, self._in_words(written))
         finally:
             del self._asking[key]
-            self._run.desks.wake(self._task_id)
+            self._run.desks.wake(self._task_id, key, written)
 
     async def _pass_on(self, key: str, question: InputRequest) -> None:
         """Ask a question, and store what comes back, whatever it is: the tool reads it."""
