@@ -396,7 +396,7 @@ async def test_only_older_servers_are_answered_with_any_other_result(
     }
     modern = script(server__discover=discovery, tools__call=wanted)
     async with connect(modern, **options) as client:
-        with pytest.raises(TypeError, match="elicitation_callback"):
+        with pytest.raises(TypeError, match="intercept_request"):
             await client.call_tool("x")
 
 

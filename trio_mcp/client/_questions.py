@@ -13,6 +13,8 @@ from trio_mcp._protocol._refusals import invalid_params
 from trio_mcp.errors import MCPError
 from trio_mcp.types._base import WireModel, is_object
 
+from ._callbacks import ClientRequestContext
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from trio_mcp.types._base import JsonObject
     from trio_mcp.types._revisions import Revision
 
-    from ._callbacks import ClientRequestContext
     from ._extensions import RequestAnswer, RequestBinding, RequestNext
 
     InterceptRequest: TypeAlias = Callable[
@@ -58,7 +59,8 @@ async def ask_intercepted(
       ask: Calls the callback.
 
     Raises:
-      TypeError: if one of them is no async function.
+      TypeError: if one of them is no async function, answers something else, or passes it on.
+      ValueError: if it passes on another question.
 
     """
     call_next: RequestNext = functools.partial(_ask_for, request.method, ask)
@@ -80,6 +82,10 @@ def _ask_for(
             f"what intercept_request passes on: expected a question of {method}, "
             f"got {request.method!r:.80}"
         )
+    if request.params is not None:
+        check_kind("the params that intercept_request passes on", request.params, WireModel)
+    if changed is not None:
+        check_kind("the context that intercept_request passes on", changed, ClientRequestContext)
     return ask(request, changed)
 
 
@@ -93,7 +99,11 @@ async def _intercept(
     /,
 ) -> RequestAnswer:
     told = context if changed is None else changed
-    return await awaited(name, intercept(request, told, _telling(call_next, told)))
+    answer = await awaited(name, intercept(request, told, _telling(call_next, told)))
+    kinds = (WireModel, dict, types.ErrorData)
+    expected = "a wire type, a dict or ErrorData"
+    check_kind(f"what {name} returned", answer, kinds, expected)
+    return answer
 
 
 def _telling(call_next: RequestNext, told: ClientRequestContext) -> RequestNext:

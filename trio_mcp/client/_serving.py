@@ -192,7 +192,9 @@ class ClientServing(Serving):
             return await self._ask(context, method, params)
         self._callback(method)
         answer: InputResponse | ErrorData
-        answer = _of_kind(method, await self._ask_intercepted(context, method, params))
+        given = await self._ask_intercepted(context, method, params)
+        # What the callback answered was checked by then.
+        answer = _of_kind(method, given, "intercept_request")
         return answer
 
     async def _ask_intercepted(
@@ -335,13 +337,13 @@ def _read(method: str, params: JsonObject, revision: Revision) -> Any:
         raise invalid_params(f"Invalid params: {exc}") from exc
 
 
-def _of_kind(method: str, answer: object) -> Any:
-    """Check that what a callback answered is an answer to the question."""
+def _of_kind(method: str, answer: object, whose: str | None = None) -> Any:
+    """Check that what a callback answered, or somebody else, is an answer to the question."""
     import trio_mcp.types as wire  # noqa: PLC0415 - classes are looked up by name
 
     callback, *names = _ANSWERS[method]
     kinds = (*(getattr(wire, name) for name in names), ErrorData)
-    check_kind(f"the answer of {callback}", answer, kinds)
+    check_kind(f"the answer of {whose or callback}", answer, kinds)
     return answer
 
 
