@@ -62,6 +62,8 @@ class Studio:
       mcp: The server.
       seen: What the tools took note of.
       methods: Of the requests that came.
+      called: The ids of calls of tools.
+      given_up: The ids of requests of which clients said so.
 
     """
 
@@ -69,6 +71,8 @@ class Studio:
     tasks: TasksExtension
     seen: list[Any]
     methods: list[str]
+    called: list[Any] = attrs.Factory(list)
+    given_up: list[Any] = attrs.Factory(list)
 
 
 def ask_colour() -> Elicit[Colour]:
@@ -85,10 +89,13 @@ def studio(
     tools: dict[str, Any] | None = None, *, server: dict[str, Any] | None = None, **options: Any
 ) -> Studio:
     seen: list[Any] = []
-    methods: list[str] = []
 
     async def note(ctx: Any, call_next: Any) -> Any:
-        methods.append(ctx.method)
+        made.methods.append(ctx.method)
+        if ctx.method == "tools/call":
+            made.called.append(ctx.request_id)
+        elif ctx.method == "notifications/cancelled":
+            made.given_up.append(ctx.params["requestId"])
         return await call_next(ctx)
 
     tasks = TasksExtension(TOOLS if tools is None else tools, **options)
@@ -97,7 +104,8 @@ def studio(
     add_workers(mcp, seen)
     add_askers(mcp)
     add_askers_between_rounds(mcp)
-    return Studio(mcp, tasks, seen, methods)
+    made = Studio(mcp, tasks, seen, [])
+    return made
 
 
 def add_workers(mcp: MCPServer, seen: list[Any]) -> None:
