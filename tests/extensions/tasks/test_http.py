@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import trio
 
-from trio_mcp import BearerAuth, Client
+from trio_mcp import BearerAuth, Client, MCPError
 from trio_mcp.auth import AuthSettings, StaticTokenVerifier
 from trio_mcp.extensions import Task, TasksClientExtension
 from trio_mcp.transports import ServeOptions, serve_http_app
-from trio_mcp.types import EmptyResult, Request, Result
+from trio_mcp.types import SERVER_BUSY, EmptyResult, Request, Result
 
-from ._studio import NamedRequest, connect, error_of, serve, start, studio
+from ._studio import NamedRequest, connect, error_of, serve, settle, start, studio
 
 URL = "https://studio.example.com/mcp"
 
@@ -145,3 +145,37 @@ async def test_a_server_that_is_away_for_a_while_is_asked_again(mode, monkeypatc
             assert result.content[0].text == "painted for 0.1 s"
         nursery.cancel_scope.cancel()
     assert len(refused) == 3
+
+
+@pytest.mark.req("R-657")
+@pytest.mark.parametrize("mode", ["2025-11-25", "2026-07-28"])
+async def test_no_principal_takes_all_places_where_works_go_on(mode):
+    tools = {"paint": "required", "ask": "optional"}
+    made = studio(tools, patience=0, max_running=8, server=PROTECTED)
+    options = {"mode": mode, "extensions": [TasksClientExtension()]}
+
+    async def fill(client: Client) -> list[Task]:
+        tasks = []
+        while True:
+            try:
+                tasks.append(await start(client, "paint", {"seconds": 600}))
+            except MCPError as exc:
+                if exc.code == SERVER_BUSY:
+                    return tasks
+                raise
+
+    async with (
+        serve(made.mcp) as url,
+        Client(url, auth=BearerAuth("secret-of-ada"), **options) as ada,
+        Client(url, auth=BearerAuth("secret-of-bob"), **options) as bob,
+    ):
+        own = await fill(ada)
+        assert len(own) == 5
+        assert len(await fill(bob)) == 2
+        assert len(await fill(ada)) == 0
+        # What has ended makes room again, for whoever has less.
+        for task in own:
+            await task.cancel()
+        await settle(lambda: len(made.seen) == 5)
+        assert len(await fill(bob)) == 3
+        assert len(await fill(ada)) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import ExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -15,6 +15,7 @@ from trio_mcp._rpc._nursery import open_background_nursery
 
 from ._desks import Desks
 from ._expiry import Expiry
+from ._places import Places
 from ._store import TooManyTasks
 from ._stored import StoredTask
 
@@ -67,7 +68,7 @@ class TaskRun:
     Attributes:
       store: Where they are kept.
       times: Of new ones.
-      max_running: How many works go on at the same time.
+      places: Where works go on.
       nursery: Cancelled when the run ends.
       expiry: Deletes them.
       desks: Where their questions can be asked at 2025-11-25.
@@ -76,11 +77,10 @@ class TaskRun:
 
     store: TaskStore
     times: TaskTimes
-    max_running: int
+    places: Places
     nursery: trio.Nursery
     expiry: Expiry
     desks: Desks = attrs.field(factory=Desks, init=False)
-    _running: int = attrs.field(default=0, init=False)
     _works: dict[str, Work] = attrs.field(factory=dict[str, Any], init=False)
     _watchers: dict[str, set[Callable[[], None]]] = attrs.field(factory=dict[str, Any], init=False)
     _changing: dict[str, trio.Lock] = attrs.field(factory=dict[str, trio.Lock], init=False)
@@ -90,29 +90,23 @@ class TaskRun:
 
     # Work
 
-    @property
-    def has_room(self) -> bool:
-        """Whether one more work may begin."""
-        return self._running < self.max_running
-
-    def begin(self, work: Callable[[], Awaitable[None]], *, name: str) -> None:
+    def begin(self, work: Callable[[], Awaitable[None]], owner: str | None, *, name: str) -> None:
         """Have a work go on in the nursery of the run.
 
         Raises:
           TooManyTasks: if as many as may are going on; this one has not begun.
 
         """
-        if not self.has_room:
-            logger.info("A task was refused: %d are running", self._running)
+        if not self.places.has_one_for(owner):
+            logger.info("A task was refused: %d are running", self.places.taken)
             raise TooManyTasks("Too many tasks are running; try again later")
-        self._running += 1
-        self.nursery.start_soon(self._go_on, work, name=name)
+        with ExitStack() as stack:
+            stack.enter_context(self.places.taking(owner))
+            self.nursery.start_soon(self._go_on, work, stack.pop_all(), name=name)
 
-    async def _go_on(self, work: Callable[[], Awaitable[None]]) -> None:
-        try:
+    async def _go_on(self, work: Callable[[], Awaitable[None]], place: ExitStack) -> None:
+        with place:
             await work()
-        finally:
-            self._running -= 1
 
     def new_task(self, owner: str | None, ttl: float | None = None) -> StoredTask:
         """Make a task that has just begun.
@@ -334,7 +328,7 @@ async def open_run(
         open_background_nursery() as nursery,
     ):
         expiry = Expiry(store, nursery)
-        run = TaskRun(store, times, max_running, nursery, expiry)
+        run = TaskRun(store, times, Places(max_running), nursery, expiry)
         unsubscribe = store.subscribe(run.told)
         try:
             nursery.start_soon(expiry.run, name="expiry of tasks")

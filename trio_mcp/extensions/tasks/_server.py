@@ -95,9 +95,9 @@ class TasksExtension(Extension):
         then is cancelled. Tell them to nobody who needs a result for longer.
       poll_interval: Seconds after which a client is told to ask again.
       patience: Seconds that a request waits for the tool before it becomes a task.
-      max_running: How many calls of these tools go on at the same time, whoever made them. More
-        are refused where a task is required, and waited for like those of any other tool where
-        it is not.
+      max_running: How many calls of these tools go on at the same time, whoever made them; one
+        principal has no more of them than one beyond what is left. More are refused where a task
+        is required, and waited for like those of any other tool where it is not.
       clock: The time, in seconds since 1970.
 
     Raises:
@@ -230,7 +230,7 @@ class TasksExtension(Extension):
                 _refuse(params.name, ctx)
             return await call_next(ctx)
         run = _run_of(ctx)
-        if support == "optional" and not run.has_room:
+        if support == "optional" and not run.places.has_one_for(authenticated_principal(ctx)):
             return await call_next(ctx)
         work = Work(run, ctx, call_next, always=support == "required")
         return await work.answer(ctx)

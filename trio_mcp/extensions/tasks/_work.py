@@ -127,7 +127,7 @@ class Work:
           The work is cancelled, too.
 
         """
-        self._run.begin(self._work, name=f"work of {ctx.method} #{ctx.request_id}")
+        self._begin(ctx)
         try:
             with trio.move_on_after(self._run.times.patience):
                 await self._first.wait()
@@ -146,12 +146,16 @@ class Work:
 
         """
         assert self._task is not None
-        self._run.begin(self._work, name=f"work of {ctx.method} #{ctx.request_id}")
+        self._begin(ctx)
         try:
             await self._belong_to(self._task)
             self._decided.set()
         finally:
             self._end_if_given_up(ctx)
+
+    def _begin(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        name = f"work of {ctx.method} #{ctx.request_id}"
+        self._run.begin(self._work, authenticated_principal(ctx), name=name)
 
     def _end_if_given_up(self, ctx: ServerRequestContext[Any, Any]) -> None:
         if not self._decided.is_set():
