@@ -68,3 +68,24 @@ def test_errors_travel_between_processes(error):
 def test_no_code_of_a_peer_becomes_a_local_failure(code):
     error = MCPError.from_error_data(ErrorData(code=code, message="m"))
     assert not isinstance(error, LocalError)
+
+
+@pytest.mark.parametrize("make", [MCPError, lambda *said: MCPError.from_error_data(_data(*said))])
+@pytest.mark.parametrize(
+    ("code", "message", "why"),
+    [
+        ("-32602", "no", "code: expected a whole number, got str"),
+        (None, "no", "code: expected a whole number, got NoneType"),
+        (1.5, "no", "code: expected a whole number, got float"),
+        (True, "no", "code: expected a whole number, got bool"),
+        (5, None, "message: expected str, got NoneType"),
+        (5, ValueError("no"), "message: expected str, got ValueError"),
+    ],
+)
+def test_what_no_peer_takes_for_an_error_is_refused_where_it_is_made(make, code, message, why):
+    with pytest.raises(TypeError, match=why):
+        make(code, message)
+
+
+def _data(code, message):
+    return ErrorData(code=code, message=message)

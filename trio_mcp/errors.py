@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from trio_mcp._checks import check_scope_names
+from trio_mcp._checks import check_scope_names, check_text, check_whole
 from trio_mcp.types import (
     AUTHORIZATION_FAILED,
     CONNECTION_CLOSED,
@@ -83,11 +83,16 @@ class MCPError(Exception):
       message: One short sentence.
       data: Any JSON value with details, or None for none.
 
+    Raises:
+      TypeError: if the code is no int, or the message no str: peers take neither for an error.
+
     """
 
     error: ErrorData
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
+        check_whole("code", code)
+        check_text("message", message)
         super().__init__(code, message, data)
         self.error = ErrorData(code=code, message=message, data=data)
 
