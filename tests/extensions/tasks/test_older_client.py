@@ -169,9 +169,20 @@ async def test_a_time_to_keep_tasks_is_asked_for():
     assert call["task"] == {"ttl": 2_500}
 
 
-@pytest.mark.parametrize(("ttl", "kind"), [("1", TypeError), (0, ValueError), (-1, ValueError)])
+async def test_a_very_long_time_to_keep_tasks_is_a_number_that_others_can_read():
+    server = OlderServer("required")
+    async with connect_older(server, extensions=[TasksClientExtension(ttl=1e300)]) as client:
+        await client.call_tool("work")
+    [call] = server.all_params("tools/call")
+    assert call["task"] == {"ttl": 10**15}
+
+
+@pytest.mark.parametrize(
+    ("ttl", "kind"),
+    [("1", TypeError), (0, ValueError), (-1, ValueError), (float("inf"), ValueError)],
+)
 def test_a_time_to_keep_tasks_is_a_time(ttl, kind):
-    with pytest.raises(kind, match="ttl: expected a number above 0"):
+    with pytest.raises(kind, match=r"ttl: expected a (number above 0|finite number)"):
         TasksClientExtension(ttl=ttl)
 
 

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from trio_mcp._checks import check_flag, check_number
+from trio_mcp._checks import check_flag
 from trio_mcp._rpc._nursery import finish_begun, finish_within
 from trio_mcp._rpc._reports import Reports
 from trio_mcp.client import ResultClaim
 from trio_mcp.errors import LocalError, MCPError
-from trio_mcp.types import METHOD_NOT_FOUND, TaskMetadata
+from trio_mcp.types import METHOD_NOT_FOUND
 
 from ._accepted import AS_USUAL
 from ._handle import Task, tasks_of
 from ._older_requests import read_created
+from ._older_wire import wanted_for
 from ._receiver import TaskReceiver
 from ._wire import CreateTaskResult
 
@@ -89,11 +90,9 @@ class TasksClientExtension(TaskReceiver):
         accepts: AcceptedTasks | None = AS_USUAL,
     ) -> None:
         super().__init__(accepts)
-        if ttl is not None:
-            check_number("ttl", ttl, above=0)
         check_flag("listen", listen)
         self._listens = listen
-        self._ttl_ms = None if ttl is None else max(1, round(ttl * 1000))
+        self._wanted = wanted_for(ttl)
 
     def claims(self) -> Sequence[ResultClaim[Any]]:
         """See `ClientExtension.claims`."""
@@ -135,7 +134,7 @@ class TasksClientExtension(TaskReceiver):
     ) -> ToolCallAnswer:
         if not becomes_task:
             return await call_next(params)
-        as_task = params.evolve(task=TaskMetadata(ttl=self._ttl_ms))
+        as_task = params.evolve(task=self._wanted)
         if ctx.allow_claimed:
             return await _create(as_task, ctx, call_next)
         if ctx.progress_callback is None:

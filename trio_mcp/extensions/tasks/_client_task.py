@@ -17,12 +17,11 @@ from trio_mcp.types import (
     CreateTaskResult,
     ElicitRequest,
     ElicitResult,
-    TaskMetadata,
 )
 
 from ._answers import answer_type, without_content
 from ._older_requests import OlderRequests, detailed, wait_for_result
-from ._older_wire import VERSIONS
+from ._older_wire import VERSIONS, wanted_for
 from ._polling import Polling
 from ._stored import OVER
 from ._task_errors import TasksNotSupported
@@ -223,14 +222,12 @@ async def ask_in_task(
 
     """
     check_kind("request", request, (ElicitRequest, CreateMessageRequest))
-    if ttl is not None:
-        check_number("ttl", ttl, above=0)
+    wanted = wanted_for(ttl)
     if read_timeout_seconds is not None:
         check_number("read_timeout_seconds", read_timeout_seconds, least=0)
     session = ctx.session
     _require_tasks(session, request)
     session.require_for(request)
-    wanted = TaskMetadata(ttl=None if ttl is None else max(1, round(ttl * 1000)))
     asked = request.evolve(params=request.params.evolve(task=wanted))
     task: ClientTask[Any] | None = None
     try:

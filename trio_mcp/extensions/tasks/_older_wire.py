@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
+from trio_mcp._checks import check_number
 from trio_mcp._codec import excerpt
 from trio_mcp._codec._public import from_json
 from trio_mcp.errors import MCPError
-from trio_mcp.types import INTERNAL_ERROR, INVALID_PARAMS, RELATED_TASK_META_KEY, ErrorData
+from trio_mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    RELATED_TASK_META_KEY,
+    ErrorData,
+    TaskMetadata,
+)
 from trio_mcp.types._revisions import KNOWN_REVISIONS
 
 if TYPE_CHECKING:
-    from trio_mcp.types import JsonObject, Task, TaskMetadata
+    from trio_mcp.types import JsonObject, Task
 
     from ._stored import StoredTask
 
@@ -27,6 +35,24 @@ _LONGEST_MS: Final = 10**15
 def related_to(task_id: str) -> JsonObject:
     """Make what ``_meta`` says of messages that belong to a task."""
     return {RELATED_TASK_META_KEY: {"taskId": task_id}}
+
+
+def wanted_for(ttl: float | None) -> TaskMetadata:
+    """Make what a request says that asks for a task.
+
+    Args:
+      ttl: For how many seconds it is to be kept; None leaves that to the other side.
+
+    Raises:
+      TypeError, ValueError: if it is no time, or has no end.
+
+    """
+    if ttl is None:
+        return TaskMetadata()
+    check_number("ttl", ttl, above=0)
+    if math.isinf(ttl):
+        raise ValueError(f"ttl: expected a finite number of seconds, got {ttl!r}")
+    return TaskMetadata(ttl=max(1, round(min(ttl * 1000, _LONGEST_MS))))
 
 
 def seconds_wanted(wanted: TaskMetadata) -> float | None:

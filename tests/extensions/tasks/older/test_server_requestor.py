@@ -588,9 +588,10 @@ async def test_a_task_of_the_server_may_ask_for_one_of_its_client(autojump_clock
         ("elicitation/create", {}, "request"),
         (form(), {"ttl": "1"}, "ttl"),
         (form(), {"ttl": 0}, "ttl"),
+        (form(), {"ttl": float("inf")}, "ttl: expected a finite number"),
         (form(), {"read_timeout_seconds": -1}, "read_timeout_seconds"),
     ],
-    ids=["request", "ttl", "no-ttl", "timeout"],
+    ids=["request", "ttl", "no-ttl", "endless", "timeout"],
 )
 async def test_what_cannot_be_asked_is_refused_before_it_is_sent(
     autojump_clock, request_, options, named
