@@ -10,7 +10,8 @@ import pytest
 import trio
 
 from trio_mcp import Client, MCPServer
-from trio_mcp.client import ClientExtension
+from trio_mcp.client import ClientExtension, ClientSession
+from trio_mcp.transports import open_memory_channel_pair
 
 
 def with_block(block: Any) -> Client:
@@ -97,3 +98,13 @@ async def test_what_is_no_block_is_named() -> None:
     with pytest.raises(TypeError, match=expected):
         async with with_block(no_block):
             pytest.fail("it was entered")
+
+
+@pytest.mark.parametrize(
+    "hook", ["settings", "claims", "notifications", "requests", "capabilities", "lifespan"]
+)
+def test_a_hook_is_a_function(hook: str) -> None:
+    odd = type("Odd", (ClientExtension,), {"identifier": "com.example/odd", hook: 5})()
+    near, far = open_memory_channel_pair()
+    with pytest.raises(TypeError, match=rf"Odd\.{hook}: expected a function, got int"):
+        ClientSession(near, far, extensions=[odd])

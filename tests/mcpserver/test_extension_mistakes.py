@@ -9,7 +9,12 @@ import pytest
 from trio_mcp import Client, MCPServer
 from trio_mcp.client import advertise
 from trio_mcp.errors import MCPError
-from trio_mcp.mcpserver import Extension, MethodBinding, compose_tool_call_handler
+from trio_mcp.mcpserver import (
+    Extension,
+    MethodBinding,
+    compose_tool_call_handler,
+    require_client_extension,
+)
 from trio_mcp.types import INTERNAL_ERROR, ServerCapabilities, TextContent, ToolsCapability
 
 
@@ -183,6 +188,19 @@ async def test_capabilities_do_not_replace_what_is_declared_of_extensions(mode: 
         said = client.server_capabilities
     assert said.extensions == {"com.example/other": {"a": 1}, "com.example/odd": {}}
     assert said.resources is None
+
+
+@pytest.mark.parametrize("identifier", ["receipts", "", None, 5])
+async def test_nobody_is_refused_for_what_is_no_extension(
+    caplog: pytest.LogCaptureFixture, identifier: Any
+) -> None:
+    async def intercept(_self: Any, _params: Any, ctx: Any, call_next: Any) -> Any:
+        require_client_extension(ctx, identifier)
+        return await call_next(ctx)
+
+    log, told = await call_in(caplog, "auto", intercept)
+    assert f"require_client_extension: {identifier!r} is no identifier of an extension" in log
+    assert told == "Error executing tool work"
 
 
 # Blocks

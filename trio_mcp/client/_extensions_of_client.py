@@ -116,18 +116,11 @@ class Extensions:
                 raise ValueError(f"the extension {identifier!r} is given twice")
             check_extension_id(identifier, type(extension).__name__)
             assert identifier is not None
-            name = type(extension).__name__
-            settings[identifier] = extension.settings()
-            check_mapping(f"what {name}.settings() returned", settings[identifier])
-            claims[identifier] = extension.claims()
-            check_items(
-                f"what {name}.claims() returned", claims[identifier], ResultClaim, "a list"
-            )
-            heard = extension.notifications()
-            check_items(
-                f"what {name}.notifications() returned", heard, NotificationBinding, "a list"
-            )
-            bindings += heard
+            name, declared = _asked(extension, "settings")
+            check_mapping(f"what {name}() returned", declared)
+            settings[identifier] = declared
+            claims[identifier] = _list_of(ResultClaim, extension, "claims")
+            bindings += _list_of(NotificationBinding, extension, "notifications")
         return attrs.evolve(
             cls.checked(settings, claims, bindings),
             versions=_versions_of(extensions),
@@ -135,9 +128,7 @@ class Extensions:
             question_interceptors=_hooks("intercept_request", extensions),
             requests=_requests_of(extensions),
             capabilities=_hooks("capabilities", extensions),
-            lifespans={
-                each.identifier: each.lifespan for each in _overriding("lifespan", extensions)
-            },
+            lifespans=_lifespans_of(extensions),
         )
 
     @classmethod
@@ -270,6 +261,26 @@ def _hooks(
     return found
 
 
+def _asked(extension: ClientExtension, hook: str) -> tuple[str, Any]:
+    """Give what a hook is called in errors, and what it returned."""
+    name, function = f"{type(extension).__name__}.{hook}", getattr(extension, hook)
+    check_callable(name, function)
+    return name, function()
+
+
+def _list_of(kind: type, extension: ClientExtension, hook: str) -> Sequence[Any]:
+    name, brought = _asked(extension, hook)
+    check_items(f"what {name}() returned", brought, kind, "a list")
+    listed: Sequence[Any] = brought
+    return listed
+
+
+def _lifespans_of(extensions: Sequence[ClientExtension]) -> dict[str, OpenLifespan]:
+    for each in extensions:
+        check_callable(f"{type(each).__name__}.lifespan", each.lifespan)
+    return {each.identifier: each.lifespan for each in _overriding("lifespan", extensions)}
+
+
 def _versions_of(extensions: Sequence[ClientExtension]) -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for each in extensions:
@@ -285,10 +296,7 @@ def _versions_of(extensions: Sequence[ClientExtension]) -> dict[str, frozenset[s
 def _requests_of(extensions: Sequence[ClientExtension]) -> dict[str, RequestBinding[Any]]:
     bindings: dict[str, RequestBinding[Any]] = {}
     for extension in extensions:
-        served = extension.requests()
-        name = f"what {type(extension).__name__}.requests() returned"
-        check_items(name, served, RequestBinding, "a list")
-        for binding in served:
+        for binding in _list_of(RequestBinding, extension, "requests"):
             if binding.method in bindings:
                 raise ValueError(f"the request {binding.method!r} is served twice")
             bindings[binding.method] = binding

@@ -277,6 +277,8 @@ def require_client_extension(ctx: ServerRequestContext[Any, Any], identifier: st
 
     Raises:
       MCPError: -32021, with what is required in its data.
+      ValueError: if that is no identifier: no client could declare it.
 
     """
+    check_extension_id(identifier, "require_client_extension")
     ctx.session.require_client_capability(types.ClientCapabilities(extensions={identifier: {}}))
