@@ -250,3 +250,19 @@ async def test_a_result_that_nobody_else_can_see_is_warned_of_once(
                 await client.call_tool(name, {})
     [message] = caplog.messages
     assert "The tool 'empty' returned no content beside its user interface" in message
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        # The names of the wire are not these, and a host would leave out what it does not know.
+        ({"csp": {"connect_domains": ["https://a.example"]}}, "csp: expected ResourceCsp, got"),
+        ({"permissions": {"camera": {}}}, "permissions: expected ResourcePermissions, got dict"),
+        ({"csp": ResourceCsp(connect_domains=[5])}, "connect_domains: expected str, got int"),  # type: ignore[list-item]
+        ({"domain": 5}, "domain: expected str, got int"),
+        ({"prefers_border": 1}, "prefers_border: expected bool, got int"),
+    ],
+)
+def test_what_a_user_interface_would_like_is_said_in_its_types(options: Any, why: str) -> None:
+    with pytest.raises(TypeError, match=why):
+        Apps().add_html_resource(CLOCK, "<p>", **options)

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from trio_mcp._checks import check_items, check_kind, check_mapping, check_word
-from trio_mcp._codec import encode
+from trio_mcp._codec import check_wire, encode
 from trio_mcp.mcpserver import (
     Context,
     Extension,
@@ -137,6 +137,7 @@ class Apps(Extension):
           prefers_border: Whether it would like a border.
 
         Raises:
+          TypeError: if an argument is of the wrong kind.
           ValueError: if the URI is of something else.
           RuntimeError: if the server has been made already.
 
@@ -145,6 +146,7 @@ class Apps(Extension):
         ui = ResourceUI(
             csp=csp, permissions=permissions, domain=domain, prefers_border=prefers_border
         )
+        check_wire(ui)
         said = encode(ui, LATEST_MODERN)
         self.add_resource(
             TextResource(
