@@ -85,9 +85,9 @@ async def test_refusals_are_logged(said):
         await keep(run, "ada")
         with pytest.raises(TooManyTasks):
             await keep(run, "bob")
-        run.begin(trio.sleep_forever, name="work")
+        run.begin(trio.sleep_forever, None, name="work")
         with pytest.raises(TooManyTasks):
-            run.begin(trio.sleep_forever, name="work")
+            run.begin(trio.sleep_forever, None, name="work")
     assert said()[1:] == [
         f"A task of {KNOWN} was refused: the store is full",
         "A task was refused: 1 are running",

@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from trio_mcp import Context, MCPServer
+from trio_mcp import Context, MCPError, MCPServer
 from trio_mcp.extensions import InMemoryTaskStore, Task, TasksClientExtension, TasksExtension
 from trio_mcp.mcpserver import Extension
 from trio_mcp.testing import open_client
@@ -155,3 +155,50 @@ async def test_questions_of_a_result_that_are_none_fail_their_task_alone(mode):
         result = await Task(client, created).wait()
         assert (result.is_error, result.content[0].text) == (True, "Error executing tool paint")
         assert (await client.list_tools()).tools
+
+
+@pytest.mark.parametrize("mode", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    ("ending", "reason"),
+    [
+        ("tasks/cancel", "the client cancelled the task"),
+        ("ttl", "the time of the task is over"),
+        ("deletion", "the task was deleted"),
+        ("stop", "the server was stopped"),
+    ],
+)
+async def test_a_shielded_question_does_not_outlive_its_task(mode, ending, reason):
+    store, errors = InMemoryTaskStore(), []
+    tasks = TasksExtension({"insist": "required"}, ttl=10, store=store)
+    mcp = MCPServer("studio", extensions=[tasks])
+
+    @mcp.tool()
+    async def insist(ctx: Context) -> str:
+        """Ask, come what may, and ask again."""
+        with trio.CancelScope(shield=True):
+            for _ in range(2):
+                try:
+                    await ctx.elicit("Which colour?", Colour)
+                except MCPError as exc:
+                    errors.append(exc.message)
+        return "asked"
+
+    async def never(context, params):
+        raise AssertionError("nobody is asked")
+
+    options = {"mode": mode, "elicitation_callback": never}
+    with trio.fail_after(15):
+        async with connect(mcp, "direct", **options) as client:
+            created = await client.call_tool("insist", allow_claimed=True)
+            await trio.testing.wait_all_tasks_blocked()
+            if ending == "tasks/cancel":
+                await Task(client, created).cancel()
+            elif ending == "deletion":
+                await store.delete(created.task_id)
+            elif ending == "ttl":
+                await trio.sleep(11)
+            if ending != "stop":
+                await settle(lambda: len(errors) == 2)
+    assert errors == [f"Nobody can be asked: {reason}"] * 2
+    kept = {each.status for each in store._tasks.values()}
+    assert kept <= {{"tasks/cancel": "cancelled", "stop": "failed"}.get(ending)}

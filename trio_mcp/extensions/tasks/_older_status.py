@@ -6,7 +6,7 @@ Nobody relies on it: a client that hears something polls a little sooner.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import trio
 
@@ -23,10 +23,15 @@ if TYPE_CHECKING:
     from ._stored import StoredTask
 
 
+TELL_SECONDS: Final = 5.0
+"""Seconds that a client has to take what it is told."""
+
+
 async def tell_status(run: TaskRun, ctx: ServerRequestContext[Any, Any], task: StoredTask) -> None:
     """Tell each status that a task comes to, until it is over, or its time is.
 
-    Of changes in one go the last is told. One that a client does not read is waited with.
+    Of changes in one go the last is told, and none that a client does not read in time: what
+    waits for it would be more than the tasks that there are.
 
     Args:
       run: Of the server.
@@ -56,7 +61,8 @@ async def tell_status(run: TaskRun, ctx: ServerRequestContext[Any, Any], task: S
             if (now.status, now.status_message) != (told.status, told.status_message):
                 told = now
                 params = TaskStatusNotificationParams(**members(now))
-                await session.send_notification(TaskStatusNotification(params=params))
+                with trio.move_on_after(TELL_SECONDS):
+                    await session.send_notification(TaskStatusNotification(params=params))
 
 
 async def _ask(request: InputRequest) -> NoReturn:

@@ -40,17 +40,22 @@ class AskedTooLate(Exception):
 @attrs.define(eq=False)
 class _Question:
     request: InputRequest
-    answered: trio.Event = attrs.field(factory=trio.Event)
-    answer: JsonObject = attrs.field(factory=dict[str, Any])
+    answered: trio.Event = attrs.field(factory=trio.Event)  # or too late
+    answer: JsonObject | None = None
     error: JsonObject | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether something came in answer to it."""
+        return self.answer is not None or self.error is not None
 
     def look(self, task: StoredTask, key: str) -> None:
         """Take what came in answer to it, if something did."""
-        answer = task.input_responses.get(key)
+        if self.is_answered:
+            return
+        self.answer = task.input_responses.get(key)
         self.error = task.input_errors.get(key)
-        if answer is not None:
-            self.answer = answer
-        if answer is not None or self.error is not None:
+        if self.is_answered:
             self.answered.set()
 
     def read(self) -> InputResponse:
@@ -64,7 +69,7 @@ class _Question:
         if self.error is not None:
             raise MCPError.from_error_data(from_json(ErrorData, self.error))
         try:
-            return read_answer(self.request, self.answer)
+            return read_answer(self.request, self.answer or {})
         except ValueError as exc:
             raise InvalidResponse(
                 f"{self.request.method}: the client's answer is invalid: {exc}"
@@ -114,19 +119,26 @@ class Questions:
                 lambda: self._store(task_id, set()),
                 lambda: key in self._new and not self._is_too_late,
             )
-            if self._is_too_late:
-                raise AskedTooLate(self._last)
-            await question.answered.wait()
+            if not self._is_too_late:
+                await question.answered.wait()
         finally:
             del self._open[key]
             self._new.pop(key, None)
-            if not question.answered.is_set():
+            if not (question.answered.is_set() or self._is_too_late):
                 self._given_up.add(key)
                 with finish_within(STORE_SECONDS):
                     await self._together.do(  # noqa: ASYNC102 - in finish_within
                         lambda: self._withdraw(task_id), lambda: key in self._given_up
                     )
+        if not question.is_answered:
+            raise AskedTooLate(self._last)
         return question.read()
+
+    def end(self, task: StoredTask | None) -> None:
+        """Have nobody wait any more, nor ask: a tool may do so in a shield."""
+        self._is_too_late, self._last = True, task
+        for question in self._open.values():
+            question.answered.set()
 
     def look(self, task: StoredTask) -> None:
         """Take the answers that came. Each question is known here before it is stored."""
@@ -150,7 +162,7 @@ class Questions:
 
         task = await self._run.change(task_id, settle)
         if task is None or task.is_over:
-            self._is_too_late, self._last = True, task
+            self.end(task)
         for key in asked:
             self._new.pop(key, None)
         self._given_up -= left

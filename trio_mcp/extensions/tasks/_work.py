@@ -47,6 +47,7 @@ _LONGEST_DELAY: Final = 0.25
 
 EXPIRED: Final = "the time of the task is over"
 DELETED: Final = "the task was deleted"
+STOPPED: Final = "the server was stopped"
 """Why work is cancelled, in the words of ``ctx.cancel_reason``."""
 
 
@@ -320,25 +321,36 @@ class Work:
         self._scope.cancel(reason=reason)
 
     def _why_over(self, task: StoredTask | None) -> str:
-        if task is not None:
+        if task is not None and task.is_over:
             return CANCELLED if task.status == "cancelled" else f"the task is {task.status}"
-        return EXPIRED if trio.current_time() >= self._scope.deadline else DELETED
+        if trio.current_time() >= self._scope.deadline:
+            return EXPIRED
+        if self._run.nursery.cancel_scope.cancel_called:
+            return STOPPED
+        return self._exchange.cancel_reason or DELETED
 
     async def _watch(self) -> None:
-        while True:
-            await self._woken.wait()
-            self._woken = trio.Event()
-            if self._task_id is None:
-                continue
-            task = await self._run.read_at_last(self._task_id)
-            if task is None or task.is_over:
-                self.stop(self._why_over(task))
-                return
-            self._questions.look(task)
-            # All of these are taken now.
-            answered = {*task.input_responses, *task.input_errors}
-            if answered:
-                await self._run.drop_answers(self._task_id, answered)
+        task: StoredTask | None = None
+        try:
+            while task is None or not task.is_over:
+                await self._woken.wait()
+                self._woken = trio.Event()
+                if self._task_id is None:
+                    continue
+                task = await self._run.read_at_last(self._task_id)
+                if task is None:
+                    break
+                await self._take_answers(task)
+            self.stop(self._why_over(task))
+        finally:
+            self._questions.end(task)
+
+    async def _take_answers(self, task: StoredTask) -> None:
+        self._questions.look(task)
+        # All of these are taken now.
+        answered = {*task.input_responses, *task.input_errors}
+        if answered:
+            await self._run.drop_answers(task.task_id, answered)
 
 
 def _needs_input(result: HandlerResult) -> bool:

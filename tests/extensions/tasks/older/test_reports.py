@@ -9,7 +9,7 @@ import trio
 
 from tests.extensions.tasks._studio import in_memory, settle, studio
 from trio_mcp import Context, MCPServer
-from trio_mcp.extensions import TasksExtension
+from trio_mcp.extensions import InMemoryTaskStore, TasksExtension
 
 from ._raw import RELATED, connect
 
@@ -181,3 +181,26 @@ async def test_of_a_task_whose_time_is_over_nothing_more_is_told():
         await raw.start("ask", task={"ttl": 5_000})
         await trio.sleep(60)
         assert [each["status"] for each in told_of(raw, STATUS)] == ["input_required"]
+
+
+async def test_what_a_client_does_not_read_keeps_nothing_of_its_tasks(monkeypatch):
+    waiting: list[str] = []
+
+    async def never(session: Any, notification: Any) -> None:
+        waiting.append(notification.method)
+        try:
+            await trio.sleep_forever()
+        finally:
+            waiting.pop()
+
+    monkeypatch.setattr("trio_mcp.server.ServerSession.send_notification", never)
+    store = InMemoryTaskStore(max_tasks=5)
+    made = studio(store=store, poll_interval=0.1, clock=trio.current_time)
+    async with connect(made.mcp) as raw:
+        for _ in range(100):
+            await raw.until(await raw.start("paint", {"seconds": 0.1}))
+            await trio.sleep(0.5)
+        # Of the last ones, not of all that there were.
+        assert len(waiting) < 20
+        await trio.sleep(10)
+        assert not waiting
