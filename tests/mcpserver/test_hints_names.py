@@ -1,4 +1,4 @@
-# ruff: noqa: F821, TC001, UP037
+# ruff: noqa: F821, UP037
 # Hints are data here, and their names are looked up when the tests run.
 from __future__ import annotations
 
