@@ -274,3 +274,28 @@ async def test_what_nobody_cancels_takes_its_time_and_raises_as_it_is(autojump_c
             raise raised
     assert caught.value is raised
     assert trio.current_time() == pytest.approx(100)
+
+
+async def test_what_a_block_held_is_freed_at_once_when_a_helper_has_it_left():
+    class Held:
+        pass
+
+    async def leave(scope):
+        scope.cancel()
+
+    async def use():
+        held = Held()
+        seen.append(weakref.ref(held))
+        async with open_background_nursery() as nursery:
+            nursery.start_soon(leave, nursery.cancel_scope)
+            await trio.sleep_forever()
+
+    seen = []
+    gc.collect()
+    gc.disable()
+    try:
+        await use()
+        await trio.testing.wait_all_tasks_blocked()
+        assert seen[0]() is None
+    finally:
+        gc.enable()

@@ -43,8 +43,11 @@ async def open_background_nursery() -> AsyncGenerator[trio.Nursery, None]:
     except BaseExceptionGroup as group:
         # In no variable of this frame, which the traceback of what leaves refers to.
         leaving = [_what_leaves(body_error, group)]
-        del body_error
+        body_error = None
         _raise_as_is(leaving.pop())
+    finally:
+        # The nursery may have taken what the body was left by.
+        body_error = None
 
 
 @contextmanager

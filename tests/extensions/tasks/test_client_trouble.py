@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -254,3 +255,27 @@ async def test_a_task_goes_on_whose_server_can_take_no_answer(road):
     assert error.code == -31503
     assert error.__notes__ == ["The task 't' may go on at the server"]
     assert (len(server.updates), server.cancelled) == (5, [])
+
+
+async def fail_to_answer(context: Any, params: Any) -> ElicitResult:
+    raise LookupError("nobody is there")
+
+
+@in_memory
+@pytest.mark.parametrize("answer", [fail_to_answer, answer_blue])
+async def test_what_a_call_held_whose_task_could_not_be_answered_is_freed_at_once(road, answer):
+    class Refusing(Scripted):
+        async def update(self, ctx: Any, params: dict[str, Any]) -> None:
+            raise MCPError(-32602, "no such colour")
+
+    server = Refusing({}, *[ASKING] * 10)
+    async with connect(scripted(server), road, elicitation_callback=answer) as client:
+        gc.collect()
+        gc.disable()
+        try:
+            with pytest.raises((LookupError, MCPError)):
+                await client.call_tool("work")
+            await trio.testing.wait_all_tasks_blocked()
+            assert [each for each in gc.get_objects() if isinstance(each, (Task, Polling))] == []
+        finally:
+            gc.enable()

@@ -92,5 +92,9 @@ class Answering:
         if refusal is None:
             return
         task = await self._polling.patiently(self._task.get, may_pass)
-        if task.status not in OVER:
-            raise refusal
+        try:
+            if task.status not in OVER:
+                raise refusal
+        finally:
+            # Its traceback refers to this frame.
+            del refusal

@@ -160,8 +160,12 @@ class ClientTask(Generic[AnswerT]):
                 raise
             refusal = exc
         # Where it has ended meanwhile, nothing was wrong with the wish.
-        if refusal is not None and (await self.get()).status not in OVER:
-            raise refusal
+        try:
+            if refusal is not None and (await self.get()).status not in OVER:
+                raise refusal
+        finally:
+            # Its traceback refers to this frame.
+            del refusal
 
     def _learn(self, method: str, task: DetailedTask) -> DetailedTask:
         if task.task_id != self.task_id:

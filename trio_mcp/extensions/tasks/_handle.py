@@ -245,8 +245,13 @@ class Task:
                     return _result_of(task)
                 answering.take(task.input_requests or {})
         # Left by the answer that failed first; the others were cancelled.
-        assert answering.failure is not None
-        raise answering.failure
+        failure, answering.failure = answering.failure, None
+        assert failure is not None
+        try:
+            raise failure
+        finally:
+            # Its traceback refers to this frame.
+            del failure
 
 
 def tasks_of(session: ClientSession) -> ServerTasksCapability | None:

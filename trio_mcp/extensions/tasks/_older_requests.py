@@ -205,7 +205,11 @@ class _EarlyResult(Generic[ResultT]):
             return
         if self._failure is not None and self._failures >= MAX_FAILURES:
             failure, self._failure = self._failure, None
-            raise failure
+            try:
+                raise failure
+            finally:
+                # Its traceback refers to this frame.
+                del failure
         self._is_asked = True
         self._nursery.start_soon(self._wait, name="tasks/result")
 
