@@ -324,6 +324,36 @@ async def test_who_waits_for_the_end_is_told_of_it(autojump_clock):
 
 
 @BOTH_ERAS
+async def test_what_a_handler_tells_while_its_client_closes_is_lost_without_a_word(
+    autojump_clock, mode, caplog
+):
+    failed = []
+
+    async def tells(ctx, params):
+        try:
+            # As in a clean-up, where no cancellation comes between it and what it says.
+            with trio.CancelScope(shield=True):
+                while not ctx.exchange.closed:
+                    await ctx.exchange.notify("notifications/com.example/again")
+        except MCPError as exc:
+            failed.append(exc)
+            raise
+        await trio.sleep_forever()
+
+    async def call(client) -> None:
+        with pytest.raises(MCPError):
+            await client.call_tool("x")
+
+    # Which of the two goes on first is up to Trio.
+    for _ in range(30):
+        async with trio.open_nursery() as nursery, Client(serve(tells), mode=mode) as client:
+            nursery.start_soon(call, client)
+            await trio.sleep(0)
+            await trio.sleep(0)
+    assert (failed, caplog.records) == ([], [])
+
+
+@BOTH_ERAS
 @pytest.mark.parametrize("kind", ["low-level", "MCPServer"])
 async def test_what_a_closed_client_and_server_held_is_freed_without_the_garbage_collector(
     mode, kind

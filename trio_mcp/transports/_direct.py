@@ -171,6 +171,9 @@ class DirectLink(Link):
                 limit.progressed()
                 reports.put(report)
                 return
+        if self._closed:
+            # Meanwhile. As of any request that is over, nobody hears it; its handler is cancelled.
+            return
         _deliver(self._reach(self._home), method, params, options.on_notification)
 
     async def close(self) -> None:
