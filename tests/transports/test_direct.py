@@ -348,8 +348,8 @@ async def test_what_a_handler_tells_while_its_client_closes_is_lost_without_a_wo
     for _ in range(30):
         async with trio.open_nursery() as nursery, Client(serve(tells), mode=mode) as client:
             nursery.start_soon(call, client)
-            await trio.sleep(0)
-            await trio.sleep(0)
+            await trio.lowlevel.checkpoint()
+            await trio.lowlevel.checkpoint()
     assert (failed, caplog.records) == ([], [])
 
 
