@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
+from trio_mcp.extensions import InMemoryTaskStore
 from trio_mcp.types import SubscriptionFilter
 
 from ._studio import answer_blue, ask_raw, connect, error_of, on_every_road, settle, start, studio
@@ -117,3 +118,31 @@ async def test_a_member_of_the_filter_has_one_owner(road):
     for taken in ("taskIds", "toolsListChanged"):
         with pytest.raises(ValueError, match=f"'{taken}' is a member"):
             made.mcp.lowlevel_server.add_subscription(taken, lambda ctx, wanted, tell: None)
+
+
+@pytest.mark.parametrize("road", ["direct"])
+async def test_a_task_that_changes_all_the_time_holds_up_no_other(road):
+    class BusyStore(InMemoryTaskStore):
+        """Has one task change whenever it is read."""
+
+        busy = ""
+
+        async def get(self, task_id):
+            task = await super().get(task_id)
+            if task_id == self.busy and not task.is_over:
+                await self.replace(task.changed(task.updated_at))
+            return task
+
+    store = BusyStore()
+    made = studio(patience=0, store=store)
+    async with connect(made.mcp, road) as client:
+        busy, other = [await start(client, "paint", {"seconds": 60}) for _ in range(2)]
+        async with listening(client, taskIds=[busy.task_id, other.task_id]) as heard:
+            store.busy = busy.task_id
+            await store.get(busy.task_id)
+            await other.cancel()
+            # Time stands still where something happens all the time.
+            for _ in range(1_000):
+                await trio.lowlevel.checkpoint()
+            store.busy = ""
+            assert "cancelled" in [each.get("status") for _, each in heard]

@@ -38,7 +38,9 @@ async def telling(run: TaskRun, task_ids: Sequence[str], tell: TellFnT) -> Async
         while True:
             while not changed:
                 await has_changed.park()
-            task_id, _ = changed.popitem()
+            # The one that waits for longest: another may change all the time.
+            task_id = next(iter(changed))
+            del changed[task_id]
             task = await run.read_at_last(task_id)
             if task is None:
                 continue

@@ -35,6 +35,10 @@ logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 LOOK_SECONDS: Final = 5.0
 """Seconds after which it is looked whether a client that was asked can still answer."""
 
+LONGEST_LOOK_SECONDS: Final = 60.0
+"""Seconds after which it is looked whether the task is still there: of what a store deletes by
+itself it need not tell."""
+
 _AS_IT_CAME: Final[Any] = dict
 
 
@@ -97,9 +101,9 @@ class ResultDesk:
                     if task.is_over:
                         return task
                     self._settle(task, nursery)
-                    # Of what a store deletes by itself it need not tell, and a client that was
-                    # asked over HTTP may leave the stream without a word.
-                    with trio.move_on_after(min(left, LOOK_SECONDS) if self._asking else left):
+                    # A client that was asked over HTTP may leave the stream without a word.
+                    look = LOOK_SECONDS if self._asking else LONGEST_LOOK_SECONDS
+                    with trio.move_on_after(min(left, look)):
                         await self._woken.wait()
 
     def wake(self) -> None:

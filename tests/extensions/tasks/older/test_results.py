@@ -269,11 +269,18 @@ async def test_a_task_that_a_store_forgot_without_a_word_is_not_waited_for_for_e
 
     now = 1_000_000.0
     store = Forgetful()
-    made = studio(store=store, ttl=20, clock=lambda: now + trio.current_time())
-    async with connect(made.mcp) as raw:
-        task_id = await raw.start("paint", {"seconds": 600})
-        await store.delete(task_id)
+    made = studio(store=store, clock=lambda: now + trio.current_time())
+    async with connect(made.mcp) as raw, trio.open_nursery() as nursery:
+        task_id = await raw.start("paint", {"seconds": 6_000})
+
+        async def forget() -> None:
+            await trio.sleep(5)
+            await store.delete(task_id)
+
+        nursery.start_soon(forget)
         assert (await error_of(raw.result(task_id))).code == -32602
+        # Long before its time is over.
+        assert trio.current_time() < 120
 
 
 @pytest.mark.req("R-646")
