@@ -300,6 +300,12 @@ async def _outcome_of(answer: AnswerFnT, task_id: str) -> dict[str, Any]:
             return _failed(exc.error)
         logger.exception("The task %.6s… failed", task_id)
         return _failed(_INTERNAL)
+    except BaseExceptionGroup as group:
+        # Failing while it is cancelled ends nothing else.
+        failures, rest = group.split(Exception)
+        what = "The task %.6s… failed while it was cancelled"
+        logger.log(logging.ERROR, what, task_id, exc_info=failures)
+        raise (group if rest is None else rest) from None
     return {"status": "completed", "result": written}
 
 

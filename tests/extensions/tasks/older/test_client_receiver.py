@@ -313,6 +313,30 @@ async def test_a_task_is_cancelled_and_nobody_is_asked_any_longer(autojump_clock
             await server.about("tasks/result", task["taskId"])
 
 
+async def test_a_callback_that_fails_while_its_task_is_cancelled_harms_nothing_else(
+    autojump_clock, caplog
+):
+    is_asked = trio.Event()
+
+    async def breaks(context, params):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            try:
+                is_asked.set()
+                await trio.sleep_forever()
+            finally:
+                raise ValueError("while being cancelled")
+
+    server = AskingServer()
+    async with served(server, elicitation_callback=breaks):
+        task = await server.ask_in_task("elicitation/create", FORM)
+        await is_asked.wait()
+        await server.about("tasks/cancel", task["taskId"])
+        await trio.testing.wait_all_tasks_blocked()
+        assert (await server.about("tasks/get", task["taskId"]))["status"] == "cancelled"
+    assert "while being cancelled" in caplog.text
+
+
 @pytest.mark.req("R-614", "R-615", "R-642")
 async def test_a_cancelled_task_stays_cancelled_whatever_the_callback_does(autojump_clock):
     async def stubborn(context, params):
