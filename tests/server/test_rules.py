@@ -13,7 +13,7 @@ import trio_mcp
 from trio_mcp import types
 from trio_mcp.client import Client
 from trio_mcp.errors import MCPError
-from trio_mcp.mcpserver import MCPServer
+from trio_mcp.mcpserver import Context, MCPServer
 from trio_mcp.server import Server
 from trio_mcp.server._serving import ServerServing
 from trio_mcp.transports import open_memory_channel_pair
@@ -280,6 +280,40 @@ async def test_a_server_asks_nothing_before_it_is_asked(autojump_clock):
         with trio.move_on_after(100) as silence:
             await far.receive()
         assert silence.cancelled_caught
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.req("R-531")
+@pytest.mark.parametrize(("says_so", "asked_after"), [(True, 1), (False, 5)])
+async def test_a_client_that_calls_before_it_is_ready_is_asked_when_it_is(
+    autojump_clock, says_so, asked_after
+):
+    mcp = MCPServer("x")
+
+    @mcp.tool()
+    async def ask(ctx: Context) -> str:
+        await ctx.session.send_ping()
+        answer = await ctx.session.elicit("?", {"type": "object", "properties": {}})
+        return answer.action
+
+    near, far = open_memory_channel_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(mcp.lowlevel_server.run, near)
+        hello = {**HELLO, "capabilities": {"elicitation": {}}}
+        await far.send([JSONRPCRequest(id=1, method="initialize", params=hello)])
+        await far.receive()
+        began = trio.current_time()
+        await far.send([JSONRPCRequest(id=2, method="tools/call", params={"name": "ask"})])
+        (ping,) = await far.receive()
+        assert (ping.method, trio.current_time()) == ("ping", began)
+        await far.send([JSONRPCResponse(id=ping.id, result={})])
+        await trio.sleep(1)
+        if says_so:
+            await far.send([JSONRPCNotification(method="notifications/initialized")])
+        (question,) = await far.receive()
+        # A client that never says it is asked in the end: it may be one that has forgotten it.
+        assert question.method == "elicitation/create"
+        assert trio.current_time() - began == pytest.approx(asked_after)
         nursery.cancel_scope.cancel()
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
+import trio
 
 from trio_mcp._rpc._service import Connection
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from ._subscriptions import ListenStream
 
 
+READY_SECONDS: Final = 5.0
+"""Seconds that questions wait for a client to say that it is ready; one that forgets it is asked
+all the same."""
+
+
 @attrs.define(eq=False)
 class ServerConnection(Connection):
     """The state of one connection: all of it belongs to the older era's session.
@@ -28,7 +34,6 @@ class ServerConnection(Connection):
     Attributes:
       link: Reaches the client outside any request; None where nothing does.
       client_params: What the client said in ``initialize``.
-      initialized: Whether the client has said that it is ready.
       session_id: The name of its session over HTTP.
       log_level: From which level on it wants log messages; None until it said so.
       announced: The capabilities that ``initialize`` answered, as JSON.
@@ -41,7 +46,6 @@ class ServerConnection(Connection):
 
     link: Link | None
     client_params: InitializeRequestParams | None = None
-    initialized: bool = False
     log_level: LoggingLevel | None = None
     session_id: str | None = None
     announced: JsonObject = attrs.Factory(dict[Any, Any])
@@ -51,6 +55,7 @@ class ServerConnection(Connection):
     streams: set[ListenStream] = attrs.Factory(set[Any])
     state: dict[str, Any] = attrs.Factory(dict[Any, Any])
     _revision: Revision | None = None
+    _ready: trio.Event = attrs.field(factory=trio.Event, init=False)
 
     @property
     def revision(self) -> Revision | None:
@@ -65,7 +70,25 @@ class ServerConnection(Connection):
     def assume(self, revision: Revision) -> None:
         """No handshake will come: the client has had one elsewhere, and speaks this revision."""
         self._revision = revision
-        self.initialized = True
+        self.become_ready()
+
+    @property
+    def initialized(self) -> bool:
+        """Whether the client has said that it is ready."""
+        return self._ready.is_set()
+
+    def become_ready(self) -> None:
+        """Take note that the client has said so."""
+        self._ready.set()
+
+    async def wait_ready(self) -> None:
+        """Wait until a client that is asked something is ready for that (lifecycle), for a while.
+
+        A client may call a tool before, and its server should not ask it anything yet.
+        """
+        if not self.initialized:
+            with trio.move_on_after(READY_SECONDS):
+                await self._ready.wait()
 
     def forget_handshake(self) -> None:
         """``initialize`` was refused after all: the client may try again."""

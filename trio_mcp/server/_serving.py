@@ -291,7 +291,7 @@ class ServerServing(Serving):
         """See `Serving.notified`. What no handler is registered for only middleware sees."""
         assert isinstance(connection, ServerConnection)
         if method == "notifications/initialized":
-            connection.initialized = True
+            connection.become_ready()
         entry = self._server.get_notification_handler(method)
         revision = connection.revision
         if revision is None:

@@ -404,6 +404,8 @@ class ServerSession:
         link = self._asking_link()
         if link is None or not self._revision.has_server_requests:
             raise NoBackChannelError(method)
+        if method != "ping":
+            await self._connection.wait_ready()
         result = await link.request(method, params, options)
         try:
             read: ResultT = read_as(result_type, result, self._revision, where="result")
