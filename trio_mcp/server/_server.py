@@ -17,14 +17,15 @@ from trio_mcp._rpc._nursery import finish_within
 from trio_mcp._rpc._open_blocks import entering_task
 from trio_mcp._rpc._peer import open_peer
 from trio_mcp._rpc._sheltered import Sheltered
-from trio_mcp.types import MODERN_PROTOCOL_VERSIONS, SERVER_INFO_META_KEY
+from trio_mcp.types import SERVER_INFO_META_KEY
 from trio_mcp.types._methods import METHODS
 from trio_mcp.types._revisions import LATEST_HANDSHAKE, LATEST_MODERN, Revision, revision_for
 
 from ._caching import CacheHint, validate_cache_hints
 from ._capabilities import NotificationOptions, compute_capabilities
 from ._changes import Changes
-from ._context import LifespanContextT, ServerRequestContext
+from ._context import LifespanContextT
+from ._first_words import discover, initialize, ping
 from ._http import ServesHttp
 from ._middleware import MiddlewareList
 from ._registry import HandlerEntry, check_params_type
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from ._caching import CacheableMethod
     from ._capabilities import AnnounceFnT
+    from ._context import ServerRequestContext
     from ._registry import NotificationHandler, RequestHandler, ServerMiddleware
     from ._subscriptions import AcceptFnT, SubscriptionBus
 
@@ -184,9 +186,9 @@ class Server(ServesHttp, Generic[LifespanContextT]):
         self._notifications: dict[str, HandlerEntry] = {}
         self._server_info_json: dict[str, JsonObject] = {}
         requests: dict[str, RequestHandler | None] = {
-            "initialize": _initialize,
-            "server/discover": _discover,
-            "ping": on_ping or _ping,
+            "initialize": initialize,
+            "server/discover": discover,
+            "ping": on_ping or ping,
             "tools/list": on_list_tools,
             "tools/call": on_call_tool,
             "resources/list": on_list_resources,
@@ -577,52 +579,6 @@ class Server(ServesHttp, Generic[LifespanContextT]):
             open_peer(channel, serving, drain_seconds=DRAIN_SECONDS) as peer,
         ):
             await peer.wait_ended()
-
-
-# The handlers that every server has. They find the server in their context: as bound methods in
-# its registry they would tie it into a cycle, which only the garbage collector could undo.
-
-
-async def _initialize(
-    ctx: ServerRequestContext[Any, Any], params: types.InitializeRequestParams
-) -> types.InitializeResult:
-    del params
-    options, server = ctx.initialization_options, ctx.server
-    if options is None:
-        return types.InitializeResult(
-            protocol_version=ctx.protocol_version,
-            capabilities=server.announced_to(
-                ctx, server.get_capabilities(protocol_version=ctx.protocol_version)
-            ),
-            server_info=server.server_info,
-            instructions=server.instructions,
-        )
-    return types.InitializeResult(
-        protocol_version=ctx.protocol_version,
-        capabilities=server.announced_to(ctx, options.capabilities),
-        server_info=options.server_info,
-        instructions=options.instructions,
-    )
-
-
-async def _discover(
-    ctx: ServerRequestContext[Any, Any], params: types.RequestParams
-) -> types.DiscoverResult:
-    del params
-    capabilities = ctx.server.get_capabilities(protocol_version=ctx.protocol_version)
-    return types.DiscoverResult(
-        supported_versions=list(MODERN_PROTOCOL_VERSIONS),
-        capabilities=ctx.server.announced_to(ctx, capabilities),
-        instructions=ctx.server.instructions,
-    )
-
-
-async def _ping(
-    ctx: ServerRequestContext[Any, Any], params: types.RequestParams
-) -> types.EmptyResult:
-    del ctx, params
-    await trio.lowlevel.checkpoint()
-    return types.EmptyResult()
 
 
 _FILTERED: Final = frozenset(
