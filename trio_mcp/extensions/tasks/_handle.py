@@ -205,8 +205,8 @@ class Task:
           TaskCancelled: if the task was cancelled.
           MCPError: what the call would have been answered with; -32602 if the server knows no
             such task, or no longer; what a callback answers with, or -32601 where none is there:
-            the first of them. A server that does not say how the task is, is asked up to five
-            times, in 15 seconds.
+            the first of them. A server that does not say how the task is, or takes no answer, is
+            asked up to five times, in 15 seconds.
           ConnectionLost: if the connection has ended for good.
           InvalidResponse: if an answer of the server is none.
           TasksNotSupported: if the revision has no tasks.
