@@ -152,20 +152,7 @@ class ClientTask(Generic[AnswerT]):
         tasks = _declared(self._session)
         if tasks is None or tasks.cancel is None:
             raise TasksNotSupported("tasks/cancel: the client did not declare tasks.cancel")
-        refusal: MCPError | None = None
-        try:
-            self._learn("tasks/cancel", await self._requests.cancel())
-        except MCPError as exc:
-            if exc.code != INVALID_PARAMS or isinstance(exc, LocalError):
-                raise
-            refusal = exc
-        # Where it has ended meanwhile, nothing was wrong with the wish.
-        try:
-            if refusal is not None and (await self.get()).status not in OVER:
-                raise refusal
-        finally:
-            # Its traceback refers to this frame.
-            del refusal
+        self._learn("tasks/cancel", await self._requests.cancel(self.get))
 
     def _learn(self, method: str, task: DetailedTask) -> DetailedTask:
         if task.task_id != self.task_id:

@@ -173,17 +173,7 @@ class Task:
         tasks = tasks_of(self._session)
         if tasks is None or tasks.cancel is None:
             raise TasksNotSupported("tasks/cancel: the server did not declare tasks.cancel")
-        try:
-            self._learn("tasks/cancel", await older.cancel())
-        except MCPError as exc:
-            if exc.code != INVALID_PARAMS or isinstance(exc, LocalError):
-                raise
-            refusal = exc.error
-        else:
-            return
-        # What is over already is as it should be.
-        if (await self.get()).status not in OVER:
-            raise MCPError.from_error_data(refusal)
+        self._learn("tasks/cancel", await older.cancel(self.get))
 
     async def wait(self, *, listen: bool = False) -> CallToolResult:
         """Wait until it is over, and have the client's callbacks answer what it asks meanwhile.

@@ -10,9 +10,10 @@ import attrs
 
 from trio_mcp._codec import DecodeError, decode
 from trio_mcp._rpc._nursery import open_background_nursery
-from trio_mcp.errors import InvalidResponse, MCPError
+from trio_mcp.errors import InvalidResponse, LocalError, MCPError
 from trio_mcp.types import (
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     RELATED_TASK_META_KEY,
     CancelTaskRequest,
     CancelTaskRequestParams,
@@ -32,7 +33,7 @@ from ._task_errors import TaskCancelled
 from ._wire import CreateTaskResult, DetailedTask
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     import trio
 
@@ -94,10 +95,27 @@ class OlderRequests:
         if cast("JsonObject", related).get("taskId", self.task_id) != self.task_id:
             raise InvalidResponse("tasks/result: the answer is about another task")
 
-    async def cancel(self) -> DetailedTask:
-        """Have it cancelled."""
+    async def cancel(self, get: Callable[[], Awaitable[DetailedTask]]) -> DetailedTask:
+        """Have it cancelled; one that is over already is as it should be.
+
+        Args:
+          get: Asks how it is, where the receiver does not cancel it.
+
+        Raises:
+          MCPError: what the receiver refused with, if the task goes on; what `get` raises.
+
+        """
         request = CancelTaskRequest(params=CancelTaskRequestParams(task_id=self.task_id))
-        return detailed(await self._send(request, CancelTaskResult, self._seconds))
+        try:
+            return detailed(await self._send(request, CancelTaskResult, self._seconds))
+        except MCPError as exc:
+            if exc.code != INVALID_PARAMS or isinstance(exc, LocalError):
+                raise
+            refusal = exc.error
+        task = await get()
+        if task.status not in OVER:
+            raise MCPError.from_error_data(refusal)
+        return task
 
 
 def read_created(answer: JsonObject) -> CreateTaskResult:
