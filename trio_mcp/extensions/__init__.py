@@ -43,26 +43,28 @@ if TYPE_CHECKING:
     from trio_mcp.extensions.skills._held import SkillApproval as SkillApproval
     from trio_mcp.extensions.skills._server import SkillsExtension as SkillsExtension
     from trio_mcp.extensions.skills._wire import SkillResource as SkillResource
-    from trio_mcp.extensions.tasks._accepted import AcceptedTasks as AcceptedTasks
     from trio_mcp.extensions.tasks._client import TasksClientExtension as TasksClientExtension
-    from trio_mcp.extensions.tasks._client_task import ClientTask as ClientTask
-    from trio_mcp.extensions.tasks._client_task import ask_in_task as ask_in_task
     from trio_mcp.extensions.tasks._handle import Task as Task
     from trio_mcp.extensions.tasks._list import list_tasks as list_tasks
-    from trio_mcp.extensions.tasks._memory_store import InMemoryTaskStore as InMemoryTaskStore
-    from trio_mcp.extensions.tasks._redis_store import RedisTaskStore as RedisTaskStore
     from trio_mcp.extensions.tasks._server import TasksExtension as TasksExtension
     from trio_mcp.extensions.tasks._server import TaskSupport as TaskSupport
-    from trio_mcp.extensions.tasks._store import ListingTaskStore as ListingTaskStore
-    from trio_mcp.extensions.tasks._store import TaskPage as TaskPage
-    from trio_mcp.extensions.tasks._store import TaskStore as TaskStore
-    from trio_mcp.extensions.tasks._store import TooManyTasks as TooManyTasks
-    from trio_mcp.extensions.tasks._stored import StoredTask as StoredTask
     from trio_mcp.extensions.tasks._task_errors import TaskCancelled as TaskCancelled
     from trio_mcp.extensions.tasks._task_errors import TasksNotSupported as TasksNotSupported
     from trio_mcp.extensions.tasks._wire import CreateTaskResult as CreateTaskResult
     from trio_mcp.extensions.tasks._wire import DetailedTask as DetailedTask
     from trio_mcp.extensions.tasks._wire import TaskError as TaskError
+    from trio_mcp.extensions.tasks.older._accepted import AcceptedTasks as AcceptedTasks
+    from trio_mcp.extensions.tasks.older._client_task import ClientTask as ClientTask
+    from trio_mcp.extensions.tasks.older._client_task import ask_in_task as ask_in_task
+    from trio_mcp.extensions.tasks.stores._memory_store import (
+        InMemoryTaskStore as InMemoryTaskStore,
+    )
+    from trio_mcp.extensions.tasks.stores._redis_store import RedisTaskStore as RedisTaskStore
+    from trio_mcp.extensions.tasks.stores._store import ListingTaskStore as ListingTaskStore
+    from trio_mcp.extensions.tasks.stores._store import TaskPage as TaskPage
+    from trio_mcp.extensions.tasks.stores._store import TaskStore as TaskStore
+    from trio_mcp.extensions.tasks.stores._store import TooManyTasks as TooManyTasks
+    from trio_mcp.extensions.tasks.stores._stored import StoredTask as StoredTask
 
 __all__ = [
     "APP_MIME_TYPE",
@@ -121,19 +123,19 @@ if not TYPE_CHECKING:
         __name__,
         {
             "APP_MIME_TYPE": ".apps._wire",
-            "AcceptedTasks": ".tasks._accepted",
+            "AcceptedTasks": ".tasks.older._accepted",
             "AppDocument": ".apps._host",
             "Apps": ".apps._server",
             "AppsClientExtension": ".apps._host",
-            "ClientTask": ".tasks._client_task",
+            "ClientTask": ".tasks.older._client_task",
             "CreateTaskResult": ".tasks._wire",
             "DetailedTask": ".tasks._wire",
             "HeldSkill": ".skills._held",
-            "InMemoryTaskStore": ".tasks._memory_store",
+            "InMemoryTaskStore": ".tasks.stores._memory_store",
             "InvalidSkill": ".skills._files",
             "InvalidSkillEntry": ".skills._errors",
-            "ListingTaskStore": ".tasks._store",
-            "RedisTaskStore": ".tasks._redis_store",
+            "ListingTaskStore": ".tasks.stores._store",
+            "RedisTaskStore": ".tasks.stores._redis_store",
             "ResourceCsp": ".apps._wire",
             "ResourcePermissions": ".apps._wire",
             "ResourceUI": ".apps._wire",
@@ -147,22 +149,22 @@ if not TYPE_CHECKING:
             "SkillsClientExtension": ".skills._client",
             "SkillsExtension": ".skills._server",
             "SkillsNotSupported": ".skills._errors",
-            "StoredTask": ".tasks._stored",
+            "StoredTask": ".tasks.stores._stored",
             "Task": ".tasks._handle",
             "TaskCancelled": ".tasks._task_errors",
             "TaskError": ".tasks._wire",
-            "TaskPage": ".tasks._store",
-            "TaskStore": ".tasks._store",
+            "TaskPage": ".tasks.stores._store",
+            "TaskStore": ".tasks.stores._store",
             "TaskSupport": ".tasks._server",
             "TasksClientExtension": ".tasks._client",
             "TasksExtension": ".tasks._server",
             "TasksNotSupported": ".tasks._task_errors",
-            "TooManyTasks": ".tasks._store",
+            "TooManyTasks": ".tasks.stores._store",
             "ToolUI": ".apps._host",
             "UnlistedSkillFile": ".skills._errors",
             "VerifiedFile": ".skills._client",
             "Visibility": ".apps._wire",
-            "ask_in_task": ".tasks._client_task",
+            "ask_in_task": ".tasks.older._client_task",
             "client_supports_apps": ".apps._server",
             "content_security_policy": ".apps._host",
             "is_callable_by_app": ".apps._host",

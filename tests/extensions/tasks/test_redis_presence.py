@@ -13,7 +13,7 @@ import trio.testing
 
 from tests._limits import SOON
 from trio_mcp.extensions import RedisTaskStore, Task
-from trio_mcp.extensions.tasks import _redis_presence as module
+from trio_mcp.extensions.tasks.stores import _redis_presence as module
 
 from ._stores import stored
 from ._studio import connect, settle, start, studio
@@ -62,7 +62,7 @@ WORKER = """
 import sys
 import trio
 from trio_mcp.extensions import RedisTaskStore, StoredTask
-from trio_mcp.extensions.tasks import _redis_presence
+from trio_mcp.extensions.tasks.stores import _redis_presence
 
 _redis_presence.MARK_SECONDS = 0.2
 _redis_presence.RENEWAL_SECONDS = 0.01

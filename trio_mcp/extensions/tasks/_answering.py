@@ -12,7 +12,7 @@ from trio_mcp.errors import InvalidResponse, LocalError, MCPError
 from trio_mcp.types import INVALID_PARAMS, ErrorData
 
 from ._polling import may_pass
-from ._stored import OVER
+from .stores._stored import OVER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

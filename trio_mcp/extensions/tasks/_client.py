@@ -15,12 +15,12 @@ from trio_mcp.client import ResultClaim
 from trio_mcp.errors import LocalError, MCPError
 from trio_mcp.types import METHOD_NOT_FOUND
 
-from ._accepted import AS_USUAL
 from ._handle import Task, tasks_of
-from ._older_requests import read_created
-from ._older_wire import wanted_for
-from ._receiver import TaskReceiver
 from ._wire import CreateTaskResult
+from .older._accepted import AS_USUAL
+from .older._receiver import TaskReceiver
+from .older._requests import read_created
+from .older._words import wanted_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         RequestParamsMeta,
     )
 
-    from ._accepted import AcceptedTasks
+    from .older._accepted import AcceptedTasks
 
 CANCEL_SECONDS: Final = 1.0
 """Seconds that a server has to take note that nobody waits for a task any longer."""

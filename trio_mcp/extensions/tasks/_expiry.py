@@ -11,10 +11,10 @@ import trio
 
 from trio_mcp._rpc._nursery import finish_begun
 
-from ._store import STORE_SECONDS
+from .stores._store import STORE_SECONDS
 
 if TYPE_CHECKING:
-    from ._store import TaskStore
+    from .stores._store import TaskStore
 
 logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 

@@ -16,9 +16,7 @@ from trio_mcp.types import INVALID_PARAMS, CallToolResult, EmptyResult
 from ._answering import Answering
 from ._hearing import hearing
 from ._hearing import listen as hear_on_stream
-from ._older_requests import OlderRequests, wait_for_result
 from ._polling import Polling
-from ._stored import OVER
 from ._task_errors import TaskCancelled, TasksNotSupported
 from ._wire import (
     CancelTaskRequest,
@@ -29,6 +27,8 @@ from ._wire import (
     UpdateTaskRequest,
     UpdateTaskRequestParams,
 )
+from .older._requests import OlderRequests, wait_for_result
+from .stores._stored import OVER
 
 if TYPE_CHECKING:
     from trio_mcp.types import InputResponses, Request, ServerTasksCapability

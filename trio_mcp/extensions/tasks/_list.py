@@ -9,8 +9,8 @@ from trio_mcp.client import Client, ClientSession, Pages
 from trio_mcp.types import ListTasksRequest, ListTasksResult, PaginatedRequestParams
 
 from ._handle import tasks_of
-from ._older_requests import detailed
 from ._task_errors import TasksNotSupported
+from .older._requests import detailed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

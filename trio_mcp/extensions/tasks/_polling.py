@@ -10,8 +10,8 @@ import trio
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError, RequestTimeout
 from trio_mcp.types import INTERNAL_ERROR, SERVER_BUSY
 
-from ._stored import OVER
 from ._wire import DetailedTask
+from .stores._stored import OVER
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -15,13 +15,13 @@ from trio_mcp.types import ErrorData
 
 from ._answers import read_answer
 from ._run import logger
-from ._store import STORE_SECONDS
+from .stores._store import STORE_SECONDS
 
 if TYPE_CHECKING:
     from trio_mcp.types import InputRequest, InputResponse, JsonObject
 
     from ._run import TaskRun
-    from ._stored import StoredTask
+    from .stores._stored import StoredTask
 
 
 class AskedTooLate(Exception):

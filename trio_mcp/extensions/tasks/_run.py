@@ -13,11 +13,11 @@ import trio
 
 from trio_mcp._rpc._nursery import open_background_nursery
 
-from ._desks import Desks
 from ._expiry import Expiry
 from ._places import Places
-from ._store import TooManyTasks
-from ._stored import StoredTask
+from .older._desks import Desks
+from .stores._store import TooManyTasks
+from .stores._stored import StoredTask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from trio_mcp.types import TaskStatus
 
-    from ._store import TaskStore
     from ._work import Work
+    from .stores._store import TaskStore
 
 T = TypeVar("T")
 

@@ -32,15 +32,15 @@ from trio_mcp.types import (
 )
 from trio_mcp.types._base import is_array
 
-from . import _older
 from ._answers import read_answer, read_question
 from ._listening import telling
-from ._memory_store import InMemoryTaskStore
-from ._older_result import result_of
-from ._older_wire import VERSIONS, unknown
 from ._run import TaskRun, TaskTimes, open_run
 from ._wire import TASKS, TaskRequestParams, UpdateTaskRequestParams
 from ._work import Work
+from .older import _serving as older
+from .older._result import result_of
+from .older._words import VERSIONS, unknown
+from .stores._memory_store import InMemoryTaskStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
         Tool,
     )
 
-    from ._store import TaskStore
-    from ._stored import StoredTask
+    from .stores._store import TaskStore
+    from .stores._stored import StoredTask
 
 TaskSupport: TypeAlias = Literal["never", "optional", "required"]
 """Whether calls of a tool become tasks."""
@@ -160,14 +160,14 @@ class TasksExtension(Extension):
         self, announced: ServerCapabilities, ctx: ServerRequestContext[Any, Any]
     ) -> ServerCapabilities:
         """See `Extension.capabilities`."""
-        if not _older.has_tasks(ctx):
+        if not older.has_tasks(ctx):
             return announced
-        return announced.evolve(tasks=_older.capability(self._store, ctx))
+        return announced.evolve(tasks=older.capability(self._store, ctx))
 
     def describe_tool(self, tool: Tool) -> Tool:
         """See `Extension.describe_tool`."""
         support = self._tools.get(tool.name)
-        return tool if support is None else tool.evolve(execution=_older.execution(support))
+        return tool if support is None else tool.evolve(execution=older.execution(support))
 
     def subscriptions(self) -> Sequence[SubscriptionBinding]:
         """See `Extension.subscriptions`."""
@@ -221,8 +221,8 @@ class TasksExtension(Extension):
 
         """
         support = self._tools.get(params.name, "never")
-        if _older.has_tasks(ctx):
-            return await _older.call_tool(_run_of(ctx), support, params, ctx, call_next)
+        if older.has_tasks(ctx):
+            return await older.call_tool(_run_of(ctx), support, params, ctx, call_next)
         if support == "never":
             return await call_next(ctx)
         if not _is_active(ctx):
@@ -241,7 +241,7 @@ class TasksExtension(Extension):
         self, ctx: ServerRequestContext[Any, Any], params: TaskRequestParams
     ) -> JsonObject | GetTaskResult:
         task = await self._known(ctx, params.task_id)
-        return _older.describe(task) if _older.has_tasks(ctx) else task.to_detailed()
+        return older.describe(task) if older.has_tasks(ctx) else task.to_detailed()
 
     async def _result(
         self, ctx: ServerRequestContext[Any, Any], params: TaskRequestParams
@@ -251,7 +251,7 @@ class TasksExtension(Extension):
     async def _list(
         self, ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
     ) -> ListTasksResult:
-        return await _older.list_tasks(_run_of(ctx), ctx, params.cursor)
+        return await older.list_tasks(_run_of(ctx), ctx, params.cursor)
 
     async def _update(
         self, ctx: ServerRequestContext[Any, Any], params: UpdateTaskRequestParams
@@ -273,13 +273,13 @@ class TasksExtension(Extension):
         self, ctx: ServerRequestContext[Any, Any], params: TaskRequestParams
     ) -> EmptyResult | CancelTaskResult:
         await self._known(ctx, params.task_id)
-        if _older.has_tasks(ctx):
-            return await _older.cancel(_run_of(ctx), params.task_id)
+        if older.has_tasks(ctx):
+            return await older.cancel(_run_of(ctx), params.task_id)
         await _run_of(ctx).cancel(params.task_id)
         return EmptyResult()
 
     async def _known(self, ctx: ServerRequestContext[Any, Any], task_id: str) -> StoredTask:
-        if not _older.has_tasks(ctx):
+        if not older.has_tasks(ctx):
             require_client_extension(ctx, TASKS)
         task = await self._find(ctx, task_id)
         if task is None:

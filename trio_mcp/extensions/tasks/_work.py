@@ -24,10 +24,10 @@ from trio_mcp.types import (
     WireModel,
 )
 
-from ._older_wire import related_to
 from ._questions import AskedTooLate, Questions
 from ._run import CANCELLED
-from ._store import STORE_SECONDS, TooManyTasks
+from .older._words import related_to
+from .stores._store import STORE_SECONDS, TooManyTasks
 
 if TYPE_CHECKING:
     from trio_mcp._rpc._exchange import Exchange
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from trio_mcp.types import InputRequest, InputResponse
 
     from ._run import TaskRun
-    from ._stored import StoredTask
+    from .stores._stored import StoredTask
 
 MAX_ROUNDS: Final = 10
 """How often a tool is called again with what it asked for by its result, within a task."""

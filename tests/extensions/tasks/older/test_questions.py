@@ -18,7 +18,7 @@ from tests.extensions.tasks._studio import (
 from tests.extensions.tasks._studio import connect as connect_modern
 from trio_mcp import Context, MCPError, MCPServer
 from trio_mcp.extensions import InMemoryTaskStore, Task, TasksExtension
-from trio_mcp.extensions.tasks import _older_result
+from trio_mcp.extensions.tasks.older import _result
 from trio_mcp.types import (
     ElicitRequest,
     ElicitRequestURLParams,
@@ -376,13 +376,13 @@ async def test_many_who_wait_and_cannot_answer_cost_little():
         task_id = await able.start("inquire")
         await able.until(task_id, "input_required")
         with pytest.MonkeyPatch.context() as patch:
-            inner = _older_result.ResultDesk._can_answer
+            inner = _result.ResultDesk._can_answer
 
             def look(self: Any, question: Any) -> bool:
                 looked.append(question["method"])
                 return inner(self, question)
 
-            patch.setattr(_older_result.ResultDesk, "_can_answer", look)
+            patch.setattr(_result.ResultDesk, "_can_answer", look)
             async with trio.open_nursery() as nursery:
                 for _ in range(50):
                     nursery.start_soon(unable.result, task_id)

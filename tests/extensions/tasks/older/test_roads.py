@@ -175,7 +175,7 @@ async def test_a_client_that_left_its_stream_with_the_question_does_not_keep_it(
 
 
 async def test_who_waits_is_asked_when_another_client_leaves_with_the_question(monkeypatch):
-    monkeypatch.setattr("trio_mcp.extensions.tasks._older_result.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("trio_mcp.extensions.tasks.older._result.LOOK_SECONDS", 0.05)
     made = studio(poll_interval=0.05)
     with trio.fail_after(SOON):
         async with (
@@ -301,7 +301,7 @@ async def test_a_task_is_that_of_the_principal_who_asked_for_it():
 
 @pytest.mark.req("R-635", "R-636", "R-637", "R-645")
 async def test_tasks_are_listed_by_pages(monkeypatch):
-    monkeypatch.setattr("trio_mcp.extensions.tasks._older.PAGE", 3)
+    monkeypatch.setattr("trio_mcp.extensions.tasks.older._serving.PAGE", 3)
     made = studio(server=PROTECTED)
     with trio.fail_after(SOON):
         async with (

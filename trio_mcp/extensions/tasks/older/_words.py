@@ -19,9 +19,8 @@ from trio_mcp.types import (
 from trio_mcp.types._revisions import KNOWN_REVISIONS
 
 if TYPE_CHECKING:
+    from trio_mcp.extensions.tasks.stores._stored import StoredTask
     from trio_mcp.types import JsonObject, Task
-
-    from ._stored import StoredTask
 
 VERSIONS: Final = frozenset(each.version for each in KNOWN_REVISIONS if each.has_tasks)
 """The revisions whose core has tasks."""

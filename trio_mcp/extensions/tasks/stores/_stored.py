@@ -9,9 +9,8 @@ import attrs
 
 from trio_mcp._codec import excerpt
 from trio_mcp._codec._public import to_json
+from trio_mcp.extensions.tasks._wire import CreateTaskResult, DetailedTask
 from trio_mcp.types import Task
-
-from ._wire import CreateTaskResult, DetailedTask
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

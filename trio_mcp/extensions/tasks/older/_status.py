@@ -13,14 +13,13 @@ import trio
 from trio_mcp.errors import NoBackChannelError
 from trio_mcp.types import TaskStatusNotification, TaskStatusNotificationParams
 
-from ._older_wire import members
+from ._words import members
 
 if TYPE_CHECKING:
+    from trio_mcp.extensions.tasks._run import TaskRun
+    from trio_mcp.extensions.tasks.stores._stored import StoredTask
     from trio_mcp.server import ServerRequestContext
     from trio_mcp.types import InputRequest
-
-    from ._run import TaskRun
-    from ._stored import StoredTask
 
 
 TELL_SECONDS: Final = 5.0

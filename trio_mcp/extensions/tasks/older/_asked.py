@@ -15,6 +15,8 @@ from trio_mcp._codec._public import to_json
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.client import ClientRequestContext
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError
+from trio_mcp.extensions.tasks.stores._store import TooManyTasks, read_position, tell_forgotten
+from trio_mcp.extensions.tasks.stores._stored import StoredTask
 from trio_mcp.types import (
     INTERNAL_ERROR,
     CreateTaskResult,
@@ -25,7 +27,7 @@ from trio_mcp.types import (
     WireModel,
 )
 
-from ._older_wire import (
+from ._words import (
     PAGE,
     members,
     no_cursor,
@@ -35,8 +37,6 @@ from ._older_wire import (
     seconds_wanted,
     unknown,
 )
-from ._store import TooManyTasks, read_position, tell_forgotten
-from ._stored import StoredTask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable

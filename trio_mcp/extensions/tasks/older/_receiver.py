@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trio_mcp._checks import check_kind
 from trio_mcp.client import ClientExtension, RequestBinding
 from trio_mcp.errors import MCPError
+from trio_mcp.extensions.tasks._wire import TASKS
 from trio_mcp.types import (
     METHOD_NOT_FOUND,
     RELATED_TASK_META_KEY,
@@ -31,8 +32,7 @@ from trio_mcp.types import (
 
 from ._accepted import AcceptedTasks
 from ._asked import open_asked
-from ._older_wire import VERSIONS, members
-from ._wire import TASKS
+from ._words import VERSIONS, members
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

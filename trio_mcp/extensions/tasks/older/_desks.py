@@ -10,9 +10,8 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from trio_mcp.extensions.tasks.stores._stored import StoredTask
     from trio_mcp.types import JsonObject
-
-    from ._stored import StoredTask
 
 
 class Desk(Protocol):

@@ -11,6 +11,10 @@ import attrs
 from trio_mcp._codec import DecodeError, decode
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.errors import InvalidResponse, LocalError, MCPError
+from trio_mcp.extensions.tasks._polling import MAX_FAILURES, may_pass
+from trio_mcp.extensions.tasks._task_errors import TaskCancelled
+from trio_mcp.extensions.tasks._wire import CreateTaskResult, DetailedTask
+from trio_mcp.extensions.tasks.stores._stored import OVER
 from trio_mcp.types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -27,20 +31,14 @@ from trio_mcp.types import (
 from trio_mcp.types import CreateTaskResult as OlderCreateTaskResult
 from trio_mcp.types._revisions import KNOWN_REVISIONS
 
-from ._polling import MAX_FAILURES, may_pass
-from ._stored import OVER
-from ._task_errors import TaskCancelled
-from ._wire import CreateTaskResult, DetailedTask
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     import trio
 
+    from trio_mcp.extensions.tasks._polling import Polling
     from trio_mcp.types import JsonObject, Request, Result
     from trio_mcp.types import Task as OlderTask
-
-    from ._polling import Polling
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT", bound="Result")

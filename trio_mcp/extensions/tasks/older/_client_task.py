@@ -11,6 +11,10 @@ import trio
 from trio_mcp._checks import check_kind, check_number
 from trio_mcp._rpc._nursery import finish_begun, finish_within
 from trio_mcp.errors import InvalidResponse, LocalError, MCPError
+from trio_mcp.extensions.tasks._answers import answer_type, without_content
+from trio_mcp.extensions.tasks._polling import Polling
+from trio_mcp.extensions.tasks._task_errors import TasksNotSupported
+from trio_mcp.extensions.tasks.stores._stored import OVER
 from trio_mcp.types import (
     INVALID_PARAMS,
     CreateMessageRequest,
@@ -19,17 +23,14 @@ from trio_mcp.types import (
     ElicitResult,
 )
 
-from ._answers import answer_type, without_content
-from ._older_requests import OlderRequests, detailed, wait_for_result
-from ._older_wire import VERSIONS, wanted_for
-from ._polling import Polling
-from ._stored import OVER
-from ._task_errors import TasksNotSupported
+from ._requests import OlderRequests, detailed, wait_for_result
+from ._words import VERSIONS, wanted_for
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from trio_mcp.errors import ConnectionLost
+    from trio_mcp.extensions.tasks._wire import DetailedTask
     from trio_mcp.mcpserver import Context
     from trio_mcp.server import ServerRequestContext, ServerSession
     from trio_mcp.types import (
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
         CreateMessageResult,
         CreateMessageResultWithTools,
     )
-
-    from ._wire import DetailedTask
 
     AnyContext = Context[Any, Any] | ServerRequestContext[Any, Any]
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from trio_mcp._codec import excerpt
 from trio_mcp.errors import MCPError
+from trio_mcp.extensions.tasks._work import Work
+from trio_mcp.extensions.tasks.stores._store import ListingTaskStore
 from trio_mcp.server import authenticated_principal
 from trio_mcp.types import (
     INTERNAL_ERROR,
@@ -28,8 +30,8 @@ from trio_mcp.types import (
     ToolExecution,
 )
 
-from ._older_status import tell_status
-from ._older_wire import (
+from ._status import tell_status
+from ._words import (
     PAGE,
     VERSIONS,
     members,
@@ -39,17 +41,14 @@ from ._older_wire import (
     seconds_wanted,
     unknown,
 )
-from ._store import ListingTaskStore
-from ._work import Work
 
 if TYPE_CHECKING:
+    from trio_mcp.extensions.tasks._run import TaskRun
+    from trio_mcp.extensions.tasks._server import TaskSupport
+    from trio_mcp.extensions.tasks.stores._store import TaskStore
+    from trio_mcp.extensions.tasks.stores._stored import StoredTask
     from trio_mcp.server import CallNext, HandlerResult, ServerRequestContext
     from trio_mcp.types import CallToolRequestParams
-
-    from ._run import TaskRun
-    from ._server import TaskSupport
-    from ._store import TaskStore
-    from ._stored import StoredTask
 
 logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 

@@ -17,18 +17,17 @@ import trio
 from trio_mcp._codec._public import from_json, to_json
 from trio_mcp._rpc._nursery import finish_begun, open_background_nursery
 from trio_mcp.errors import ConnectionLost, MCPError
+from trio_mcp.extensions.tasks._answers import read_question
+from trio_mcp.extensions.tasks.stores._store import STORE_SECONDS
 from trio_mcp.types import CallToolResult
 
-from ._answers import read_question
-from ._older_wire import outcome_of, related_to, unknown
-from ._store import STORE_SECONDS
+from ._words import outcome_of, related_to, unknown
 
 if TYPE_CHECKING:
+    from trio_mcp.extensions.tasks._run import TaskRun
+    from trio_mcp.extensions.tasks.stores._stored import StoredTask
     from trio_mcp.server import ServerRequestContext
     from trio_mcp.types import InputRequest, JsonObject
-
-    from ._run import TaskRun
-    from ._stored import StoredTask
 
 logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 

@@ -1,0 +1,1 @@
+"""Where the tasks of a server are kept."""
