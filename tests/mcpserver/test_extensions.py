@@ -23,6 +23,7 @@ from trio_mcp.mcpserver import (
 )
 from trio_mcp.server import Server, ServerMiddleware
 from trio_mcp.types import (
+    MODERN_PROTOCOL_VERSIONS,
     CallToolResult,
     ListToolsResult,
     Request,
@@ -262,6 +263,28 @@ async def test_what_needs_the_clients_half_is_refused_without_it(mode: str) -> N
         assert not (await client.call_tool("press", {"what": "a"})).is_error
     async with Client(mcp, mode=mode, extensions=[advertise(STAMPS)]) as client:
         assert (await client.call_tool("engrave")).content[0].text == "engraved"
+
+
+@pytest.mark.req("R-070")
+async def test_an_extension_is_active_where_the_server_has_declared_it_too() -> None:
+    class Modern(Extension):
+        identifier = STAMPS
+        protocol_versions = frozenset(MODERN_PROTOCOL_VERSIONS)
+
+    mcp = MCPServer(extensions=[Modern()])
+
+    @mcp.tool()
+    def engrave(ctx: Context) -> str:
+        require_client_extension(ctx.request_context, STAMPS)
+        return "engraved"
+
+    async with Client(mcp, extensions=[advertise(STAMPS)]) as client:
+        assert (await client.call_tool("engrave")).content[0].text == "engraved"
+    async with Client(mcp, mode="legacy", extensions=[advertise(STAMPS)]) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("engrave")
+    assert caught.value.code == -32600
+    assert caught.value.message == f"The extension {STAMPS} needs protocol 2026-07-28"
 
 
 @both_eras

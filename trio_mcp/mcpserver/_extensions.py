@@ -10,6 +10,7 @@ import attrs
 from trio_mcp import types
 from trio_mcp._checks import check_versions
 from trio_mcp._protocol._meta import check_extension_id
+from trio_mcp.errors import MCPError
 from trio_mcp.types import KNOWN_PROTOCOL_VERSIONS
 from trio_mcp.types._methods import is_core_request
 
@@ -269,16 +270,23 @@ def failed_tool_call(
 
 
 def require_client_extension(ctx: ServerRequestContext[Any, Any], identifier: str) -> None:
-    """Refuse this request unless its client declared an extension.
+    """Refuse this request unless an extension is active for it: both sides have declared it.
 
     Args:
       ctx: The request; ``ctx.request_context`` of a `Context`.
       identifier: Of the extension.
 
     Raises:
-      MCPError: -32021, with what is required in its data.
+      MCPError: -32021, with what is required in its data, if the client did not declare it; -32600
+        if the server has it for other revisions alone.
       ValueError: if that is no identifier: no client could declare it.
 
     """
     check_extension_id(identifier, "require_client_extension")
+    versions = ctx.server.extension_versions.get(identifier)
+    if versions is not None and ctx.protocol_version not in versions:
+        raise MCPError(
+            types.INVALID_REQUEST,
+            f"The extension {identifier} needs protocol {' or '.join(sorted(versions))}",
+        )
     ctx.session.require_client_capability(types.ClientCapabilities(extensions={identifier: {}}))

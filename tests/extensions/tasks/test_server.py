@@ -159,7 +159,11 @@ async def test_whoever_does_not_declare_the_extension_gets_no_task(road):
 async def test_an_older_client_gets_no_task(road, mode):
     async with connect(studio().mcp, road, mode=mode) as client:
         assert not (await client.call_tool("paint", {"seconds": 5})).is_error
-        assert (await error_of(client.call_tool("train"))).code == -32021
+        error = await error_of(client.call_tool("train"))
+        assert error.code == -32600
+        assert error.message == (
+            "The tool 'train' has to be called as a task, which needs protocol 2025-11-25 or newer"
+        )
         assert (await error_of(ask_raw(client, "tasks/get", taskId="x"))).code == -32601
         assert client.server_capabilities.tasks is None
         assert client.server_capabilities.extensions is None

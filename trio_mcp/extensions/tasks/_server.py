@@ -216,7 +216,7 @@ class TasksExtension(Extension):
 
         Raises:
           MCPError: -32021 if the tool takes a client that knows tasks; at 2025-11-25 -32601 if it
-            takes a call that asks for a task, or one that does not.
+            takes a call that asks for a task, or one that does not; -32600 before, if it takes one.
           TooManyTasks: if it requires a task, and there is no room for one.
 
         """
@@ -309,9 +309,14 @@ def _is_active(ctx: ServerRequestContext[Any, Any]) -> bool:
 
 
 def _refuse(tool: str, ctx: ServerRequestContext[Any, Any]) -> NoReturn:
-    require_client_extension(ctx, TASKS)
-    # Declared in a handshake, where it means nothing.
-    raise MCPError(INVALID_REQUEST, f"The tool {excerpt(tool)!r} needs protocol 2026-07-28")
+    if ctx.protocol_version in _VERSIONS:
+        require_client_extension(ctx, TASKS)
+    # Of an older revision, where it means nothing to declare the extension.
+    raise MCPError(
+        INVALID_REQUEST,
+        f"The tool {excerpt(tool)!r} has to be called as a task, which needs protocol 2025-11-25 "
+        "or newer",
+    )
 
 
 def _check_answer(key: str, question: JsonObject, answer: JsonObject) -> None:
