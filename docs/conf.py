@@ -31,9 +31,7 @@ napoleon_custom_sections = ["Cancellation", "Resource handling", "Error handling
 # Every reference to a name of this package must resolve. Names of other packages, and short
 # names in signatures, cannot: built offline, these pages know no inventory but their own.
 nitpicky = True
-nitpick_ignore_regex = [
-    (r"py:.*", r"(?!trio_mcp\.[a-z]+\.(?!(?:http|client|server|apps|skills|tasks)\._)[A-Za-z]).*")
-]
+nitpick_ignore_regex = [(r"py:.*", r"(?!trio_mcp\.[a-z]+\.(?!(?:[a-z]+\.)*_)[A-Za-z]).*")]
 
 # A tool of a server and a tool on the wire are both called Tool; a signature says just that.
 # This is not the category of dead references.
