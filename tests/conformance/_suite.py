@@ -28,6 +28,9 @@ LIMIT: Final = 150
 _STAMP: Final = re.compile(r"-\d{4}-\d\d-\d\dT[\d-]+Z$")
 _KINDS: Final = ("authorization-server-", "server-")
 
+_CLIENT_FAILED: Final = re.compile(r"^Client exited with code (\S+)$", re.MULTILINE)
+_CLIENT_HUNG: Final = re.compile(r"^Client timed out after ", re.MULTILINE)
+
 _LISTED: Final = re.compile(r"^  - (\S+) \[(.*)\]$", re.MULTILINE)
 
 SKIPPED: Final = {
@@ -49,31 +52,45 @@ class Outcome:
       status: What it exited with.
       scenarios: Its checks, by scenario.
       output: What it printed, and what the client did.
+      client: What the client printed: its errors, and then the rest.
 
     """
 
     status: int
     scenarios: dict[str, list[Check]]
     output: str = attrs.field(repr=False)
+    client: str = attrs.field(default="", repr=False)
 
-    def require(
-        self,
-        leg: str,
-        record_property: Callable[[str, object], None],
-        skipped: Mapping[str, int] = SKIPPED,
-    ) -> None:
+    def record(self, leg: str, record_property: Callable[[str, object], None]) -> None:
+        """Put what was found into the table at the end; before anything is asserted of it."""
+        for scenario, checks in self.scenarios.items():
+            counts = Counter(each["status"] for each in checks)
+            record_property("conformance", [leg, scenario, dict(counts)])
+
+    def require_client_end(self, status: int, last_line: str) -> None:
+        """Fail unless the client ended so: the suite passes over that where it may fail.
+
+        Args:
+          status: What it exited with.
+          last_line: How the last line begins that it printed.
+
+        """
+        assert not _CLIENT_HUNG.search(self.output), self.output
+        # The suite tells it only of a client that failed.
+        failed = _CLIENT_FAILED.search(self.output)
+        assert (failed.group(1) if failed else "0") == str(status), self.output
+        lines = self.client.rstrip().splitlines()
+        assert lines or not last_line, self.output
+        assert not lines or lines[-1].startswith(last_line), self.output
+
+    def require(self, skipped: Mapping[str, int] = SKIPPED) -> None:
         """Fail unless everything was looked at and found right: a warning is a failure, too.
 
         Args:
-          leg: What was run, for the table at the end.
-          record_property: Pytest's.
           skipped: How many checks of a scenario are; of others none.
 
         """
         assert self.scenarios, self.output
-        for scenario, checks in self.scenarios.items():
-            counts = Counter(each["status"] for each in checks)
-            record_property("conformance", [leg, scenario, dict(counts)])
         wrong = [
             f"{scenario}: {each['status']} {each['id']}: {_reason(each)}"
             for scenario, checks in self.scenarios.items()
@@ -100,6 +117,11 @@ class Outcome:
 
 def _reason(check: Mapping[str, Any]) -> str:
     return str(check.get("errorMessage") or check["description"])
+
+
+def announce(leg: str, record_property: Callable[[str, object], None]) -> None:
+    """Give a leg its row in the table at the end, whatever becomes of its run."""
+    record_property("conformance", [leg, None, {}])
 
 
 def suite_command(*arguments: str) -> list[str]:
@@ -141,6 +163,5 @@ def read_outcome(status: int, results: Path, output: str) -> Outcome:
                 name = name.removeprefix(kind)
                 break
         scenarios.setdefault(name, []).extend(json.loads(path.read_text("utf-8")))
-    for path in sorted(results.rglob("std*.txt")):
-        output += path.read_text("utf-8")
-    return Outcome(status, scenarios, output)
+    client = "".join(path.read_text("utf-8") for path in sorted(results.rglob("std*.txt")))
+    return Outcome(status, scenarios, output + client, client)

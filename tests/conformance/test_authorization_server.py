@@ -25,7 +25,7 @@ from trio_mcp.auth import (
 )
 from trio_mcp.transports import serve_http
 
-from ._suite import read_outcome, suite_command
+from ._suite import announce, read_outcome, suite_command
 
 CLIENT_ID = "suite"
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
@@ -83,6 +83,8 @@ async def open_what_is_printed(process: trio.Process) -> bytes:
 @pytest.mark.parametrize("revision", REVISIONS)
 @pytest.mark.req("R-415", "R-419", "R-506")
 async def test_scenarios(revision, tmp_path, record_property):
+    leg = f"authorization --spec-version {revision}"
+    announce(leg, record_property)
     port = free_port()
     # The second scenario goes by what the first has found, so they are run together.
     command = suite_command(
@@ -105,7 +107,8 @@ async def test_scenarios(revision, tmp_path, record_property):
             output = await open_what_is_printed(process)
     assert process.returncode is not None
     outcome = read_outcome(process.returncode, tmp_path, output.decode())
-    outcome.require(f"authorization --spec-version {revision}", record_property)
+    outcome.record(leg, record_property)
+    outcome.require()
     assert list(outcome.scenarios) == [
         "authorization-code-grant",
         "authorization-server-metadata-endpoint",

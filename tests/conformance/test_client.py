@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ._suite import listed_scenarios, run_suite
+from ._suite import announce, listed_scenarios, run_suite
 
 CLIENT = Path(__file__).parent / "client.py"
 
@@ -76,6 +76,34 @@ SCENARIOS.update({f"auth/{name}": revisions for name, revisions in AUTHORIZATION
 
 RUNS = [(name, revision) for name, revisions in SCENARIOS.items() for revision in revisions]
 
+GOT_THROUGH = (0, "")
+REFUSED = "Refused: skill://pdf-processing/SKILL.md"
+FLOW_ERROR = "trio_mcp.errors.OAuthFlowError:"
+
+ENDS = {
+    "http-invalid-tool-headers": (
+        0,
+        "The tool 'invalid_control_char_name' is left out of the list",
+    ),
+    "sep-2640-client-verify-digest": (0, f"{REFUSED} has the digest"),
+    "sep-2640-client-verify-size": (0, f"{REFUSED} has 139 bytes, and 97 by its entry"),
+    "sep-2640-client-verify-frontmatter": (0, f"{REFUSED} says something else than its entry"),
+    "auth/scope-retry-limit": (1, f"{FLOW_ERROR} The server"),
+    "auth/resource-mismatch": (
+        1,
+        f"{FLOW_ERROR} The metadata of the server is that of the resource",
+    ),
+    "auth/iss-supported-missing": (1, f"{FLOW_ERROR} The answer has no iss"),
+    "auth/iss-wrong-issuer": (1, f"{FLOW_ERROR} The answer comes from the issuer"),
+    "auth/iss-unexpected": (1, f"{FLOW_ERROR} The answer comes from the issuer"),
+    "auth/iss-normalized": (1, f"{FLOW_ERROR} The answer comes from the issuer"),
+    "auth/metadata-issuer-mismatch": (1, f"{FLOW_ERROR} The metadata at"),
+}
+"""How the client ends where the suite lets it fail in any way: with what, and its last line.
+
+In all others it gets through.
+"""
+
 
 def test_every_scenario_is_run_in_each_revision_that_it_is_for():
     listed = listed_scenarios("client")
@@ -88,6 +116,8 @@ def test_every_scenario_is_run_in_each_revision_that_it_is_for():
 @pytest.mark.parametrize(("scenario", "revision"), RUNS)
 def test_scenario(scenario, revision, tmp_path, record_property):
     # Alone: the suite would start all clients of a leg at once, and not look at how they end.
+    leg = f"client --spec-version {revision}"
+    announce(leg, record_property)
     outcome = run_suite(
         tmp_path,
         "client",
@@ -99,5 +129,7 @@ def test_scenario(scenario, revision, tmp_path, record_property):
         revision,
         "--force",
     )
-    outcome.require(f"client --spec-version {revision}", record_property)
+    outcome.record(leg, record_property)
     assert list(outcome.scenarios) == [scenario]
+    outcome.require()
+    outcome.require_client_end(*ENDS.get(scenario, GOT_THROUGH))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ._suite import listed_scenarios, run_suite
+from ._suite import announce, listed_scenarios, run_suite
 
 SERVER = Path(__file__).parent / "server.py"
 
@@ -55,21 +55,25 @@ def wait_listening(port: int) -> None:
 
 @pytest.mark.parametrize("leg", LEGS, ids=" ".join)
 def test_leg(leg, url, tmp_path, record_property):
+    name = f"server {' '.join(leg)}"
+    announce(name, record_property)
     outcome = run_suite(tmp_path, "server", "--url", url, *leg)
+    outcome.record(name, record_property)
     assert len(outcome.scenarios) == LEGS[leg]
     if leg == ("--suite", "all"):
         assert outcome.scenarios.keys() == listed_scenarios("server").keys()
-    outcome.require(f"server {' '.join(leg)}", record_property)
+    outcome.require()
 
 
 @pytest.mark.parametrize("name", OLDER_SKILLS)
 def test_skills_in_the_older_era(name, url, tmp_path, record_property):
     scenario = f"sep-2640-skills-{name}"
     revision = ("--spec-version", "2025-11-25")
+    leg = f"server {' '.join(revision)}"
+    announce(leg, record_property)
     outcome = run_suite(
         tmp_path, "server", "--url", url, "--scenario", scenario, *revision, "--force"
     )
+    outcome.record(leg, record_property)
     assert list(outcome.scenarios) == [scenario]
-    outcome.require(
-        "server --spec-version 2025-11-25", record_property, {scenario: OLDER_SKILLS[name]}
-    )
+    outcome.require({scenario: OLDER_SKILLS[name]})
