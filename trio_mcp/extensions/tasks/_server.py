@@ -216,7 +216,8 @@ class TasksExtension(Extension):
 
         Raises:
           MCPError: -32021 if the tool takes a client that knows tasks; at 2025-11-25 -32601 if it
-            takes a call that asks for a task, or one that does not; -32600 before, if it takes one.
+            takes a call that asks for a task, or one that does not; -32600 before that, if it
+            takes one.
           TooManyTasks: if it requires a task, and there is no room for one.
 
         """
