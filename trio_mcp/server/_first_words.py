@@ -15,6 +15,7 @@ from trio_mcp.types import MODERN_PROTOCOL_VERSIONS
 
 if TYPE_CHECKING:
     from ._context import ServerRequestContext
+    from ._server import InitializationOptions, Server
 
 
 async def initialize(
@@ -23,20 +24,17 @@ async def initialize(
     """Say what the server is (lifecycle), or what the run was given instead."""
     del params
     options, server = ctx.initialization_options, ctx.server
-    if options is None:
-        return types.InitializeResult(
-            protocol_version=ctx.protocol_version,
-            capabilities=server.announced_to(
-                ctx, server.get_capabilities(protocol_version=ctx.protocol_version)
-            ),
-            server_info=server.server_info,
-            instructions=server.instructions,
-        )
+    told: Server[Any] | InitializationOptions = server if options is None else options
+    capabilities = (
+        server.get_capabilities(protocol_version=ctx.protocol_version)
+        if options is None
+        else options.capabilities
+    )
     return types.InitializeResult(
         protocol_version=ctx.protocol_version,
-        capabilities=server.announced_to(ctx, options.capabilities),
-        server_info=options.server_info,
-        instructions=options.instructions,
+        capabilities=server.announced_to(ctx, capabilities),
+        server_info=told.server_info,
+        instructions=told.instructions,
     )
 
 

@@ -151,7 +151,7 @@ async def test_a_callback_that_refuses_fails_the_call(road, mode):
 @on_every_road
 async def test_whoever_cancels_the_call_cancels_the_task(road, mode, monkeypatch):
     # A busy machine may stand still for longer than a second.
-    monkeypatch.setattr("trio_mcp.extensions.tasks._client.CANCEL_SECONDS", SOON)
+    monkeypatch.setattr("trio_mcp.extensions.tasks._giving_up.CANCEL_SECONDS", SOON)
     made = studio({"paint": "required"}, patience=0, poll_interval=0.1)
     async with connect(made.mcp, road, mode=mode) as client:
         async with trio.open_nursery() as nursery:

@@ -150,7 +150,7 @@ async def test_a_callback_whose_question_is_withdrawn_is_cancelled(road):
 @on_every_road
 async def test_whoever_cancels_the_call_cancels_the_task(road, monkeypatch):
     # A busy machine may stand still for longer than a second.
-    monkeypatch.setattr("trio_mcp.extensions.tasks._client.CANCEL_SECONDS", 20)
+    monkeypatch.setattr("trio_mcp.extensions.tasks._giving_up.CANCEL_SECONDS", 20)
     made = studio(patience=0, poll_interval=0.1)
     async with connect(made.mcp, road) as client:
         async with trio.open_nursery() as nursery:

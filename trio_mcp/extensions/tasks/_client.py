@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from trio_mcp._checks import check_flag
-from trio_mcp._rpc._nursery import finish_begun, finish_within
 from trio_mcp._rpc._reports import Reports
 from trio_mcp.client import ResultClaim
 from trio_mcp.errors import LocalError, MCPError
 from trio_mcp.types import METHOD_NOT_FOUND
 
+from ._giving_up import give_up, until_named
 from ._handle import Task, tasks_of
 from ._wire import CreateTaskResult
 from .older._accepted import AS_USUAL
@@ -39,9 +38,6 @@ if TYPE_CHECKING:
     )
 
     from .older._accepted import AcceptedTasks
-
-CANCEL_SECONDS: Final = 1.0
-"""Seconds that a server has to take note that nobody waits for a task any longer."""
 
 
 class TasksClientExtension(TaskReceiver):
@@ -190,14 +186,13 @@ async def _create(
     """Have a task created, and do not leave one behind that nobody knows of."""
     answer: ToolCallAnswer | None = None
     try:
-        # Cancellation: that of a task is tasks/cancel, and that needs the id.
-        async with finish_begun(CANCEL_SECONDS):
+        async with until_named():
             answer = await call_next(params)
             if isinstance(answer, dict) and "task" in answer:
                 answer = read_created(answer)
     except BaseException:
         if isinstance(answer, CreateTaskResult):
-            await _give_up(Task(ctx.session, answer))  # noqa: ASYNC102 - bounded inside
+            await give_up(Task(ctx.session, answer))  # noqa: ASYNC102 - bounded inside
         raise
     return answer
 
@@ -243,10 +238,5 @@ async def _finish(
         if task.is_left_alone:
             exc.add_note(f"The task {task.task_id!r} may go on at the server")
         elif not task.is_over:
-            await _give_up(task)  # noqa: ASYNC102 - bounded inside
+            await give_up(task)  # noqa: ASYNC102 - bounded inside
         raise
-
-
-async def _give_up(task: Task) -> None:
-    with finish_within(CANCEL_SECONDS), suppress(MCPError):
-        await task.cancel()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from contextlib import ExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -17,7 +16,7 @@ from ._expiry import Expiry
 from ._places import Places
 from .older._desks import Desks
 from .stores._store import TooManyTasks
-from .stores._stored import StoredTask
+from .stores._stored import new_task
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from ._work import Work
     from .stores._store import TaskStore
+    from .stores._stored import StoredTask
 
 T = TypeVar("T")
 
@@ -36,8 +36,6 @@ FIRST_DELAY: Final = 0.1
 LONGEST_DELAY: Final = 5.0
 """Seconds before a store is asked again that did not take a result, or did not give a task: twice
 as many each time, up to the longest."""
-
-_ID_BYTES: Final = 24
 
 CANCELLED: Final = "the client cancelled the task"
 """Why work is cancelled, in the words of ``ctx.cancel_reason``."""
@@ -117,15 +115,12 @@ class TaskRun:
             no more than those.
 
         """
-        now = self.times.clock()
-        return StoredTask(
-            # Whoever knows it may use it, where nobody says who asks.
-            task_id=secrets.token_urlsafe(_ID_BYTES),
-            owner=owner,
-            created_at=now,
-            updated_at=now,
-            ttl=self.times.ttl if ttl is None else min(ttl, self.times.ttl),
-            poll_interval=self.times.poll_interval,
+        times = self.times
+        return new_task(
+            owner,
+            now=times.clock(),
+            ttl=times.ttl if ttl is None else min(ttl, times.ttl),
+            poll_interval=times.poll_interval,
         )
 
     async def keep(self, task: StoredTask, work: Work) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,11 +11,12 @@ import trio
 
 from trio_mcp._codec import checked_copy, excerpt
 from trio_mcp._codec._public import to_json
+from trio_mcp._rpc._answer import INTERNAL_ERROR_TEXT
 from trio_mcp._rpc._nursery import open_background_nursery
 from trio_mcp.client import ClientRequestContext
 from trio_mcp.errors import ConnectionLost, LocalError, MCPError
 from trio_mcp.extensions.tasks.stores._store import TooManyTasks, read_position, tell_forgotten
-from trio_mcp.extensions.tasks.stores._stored import StoredTask
+from trio_mcp.extensions.tasks.stores._stored import new_task
 from trio_mcp.types import (
     INTERNAL_ERROR,
     CreateTaskResult,
@@ -29,6 +29,7 @@ from trio_mcp.types import (
 
 from ._words import (
     PAGE,
+    REVISION,
     members,
     no_cursor,
     outcome_of,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from trio_mcp.client import ClientSession, RequestNext
+    from trio_mcp.extensions.tasks.stores._stored import StoredTask
     from trio_mcp.types import (
         CreateMessageRequest,
         ElicitRequest,
@@ -56,13 +58,8 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 
-_VERSION: Final = "2025-11-25"
-# In whose words answers are kept; no other revision has such tasks.
-
-_INTERNAL: Final = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
-# What a question is answered whose callback has a defect (`trio_mcp._rpc._answer`).
-
-_ID_BYTES: Final = 24
+_INTERNAL: Final = ErrorData(code=INTERNAL_ERROR, message=INTERNAL_ERROR_TEXT)
+# What a question is answered whose callback has a defect.
 
 _CANCELLED: Final = "The task was cancelled by request"
 _EXPIRED: Final = "The time of the task was over before there was an answer"
@@ -137,10 +134,10 @@ class AskedTasks:
           TooManyTasks: if there are as many as there may be.
 
         """
-        method, seconds = request.method, seconds_wanted(wanted)
-        ttl = self._bounds.ttl if seconds is None else min(seconds, self._bounds.ttl)
+        method, seconds, bounds = request.method, seconds_wanted(wanted), self._bounds
+        ttl = bounds.ttl if seconds is None else min(seconds, bounds.ttl)
         self._make_room(method)
-        task = self._new_task(ttl)
+        task = new_task(None, now=bounds.clock(), ttl=ttl, poll_interval=bounds.poll_interval)
         self._made += 1
         scope = trio.CancelScope(deadline=trio.current_time() + ttl)
         asked = self._tasks[task.task_id] = _Asked(task, self._made, scope)
@@ -168,17 +165,6 @@ class AskedTasks:
         first = min(over, key=_by_change)
         self._forget(first)
         tell_forgotten(first.task.task_id)
-
-    def _new_task(self, ttl: float) -> StoredTask:
-        now = self._bounds.clock()
-        return StoredTask(
-            task_id=secrets.token_urlsafe(_ID_BYTES),
-            owner=None,
-            created_at=now,
-            updated_at=now,
-            ttl=ttl,
-            poll_interval=self._bounds.poll_interval,
-        )
 
     async def _live(self, asked: _Asked, answer: AnswerFnT) -> None:
         asked.kept.deadline = asked.scope.deadline
@@ -311,7 +297,7 @@ async def _outcome_of(answer: AnswerFnT, task_id: str) -> dict[str, Any]:
 
 def _written(given: WireModel | JsonObject) -> JsonObject:
     if isinstance(given, WireModel):
-        return to_json(given, _VERSION)
+        return to_json(given, REVISION.version)
     copied: JsonObject = checked_copy(given, "result")
     return copied
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, overload
 
 import trio
 
 from trio_mcp._checks import check_kind, check_number
-from trio_mcp._rpc._nursery import finish_begun, finish_within
 from trio_mcp.errors import InvalidResponse, LocalError, MCPError
 from trio_mcp.extensions.tasks._answers import answer_type, without_content
+from trio_mcp.extensions.tasks._giving_up import give_up, until_named
 from trio_mcp.extensions.tasks._polling import Polling
 from trio_mcp.extensions.tasks._task_errors import TasksNotSupported
 from trio_mcp.extensions.tasks.stores._stored import OVER
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 AnswerT = TypeVar("AnswerT")
-
-CANCEL_SECONDS: Final = 1.0
-"""Seconds that a client has to take note that nobody waits for a task any longer."""
 
 logger: Final = logging.getLogger("trio_mcp.extensions.tasks")
 
@@ -90,7 +86,7 @@ class ClientTask(Generic[AnswerT]):
         exc_tb: TracebackType | None,
     ) -> None:
         if not self.is_over:
-            await _give_up(self)  # noqa: ASYNC102 - bounded inside
+            await give_up(self)  # noqa: ASYNC102 - bounded inside
 
     @property
     def is_over(self) -> bool:
@@ -221,21 +217,15 @@ async def ask_in_task(
     asked = request.evolve(params=request.params.evolve(task=wanted))
     task: ClientTask[Any] | None = None
     try:
-        # Cancellation: that of a task is tasks/cancel, and that needs the id.
-        async with finish_begun(CANCEL_SECONDS):
+        async with until_named():
             created = await session.send_request(asked, CreateTaskResult, read_timeout_seconds)
             task = ClientTask(session, request, detailed(created.task), read_timeout_seconds)
     except BaseException:
         if task is not None:
-            await _give_up(task)  # noqa: ASYNC102 - bounded inside
+            await give_up(task)  # noqa: ASYNC102 - bounded inside
         raise
     logger.info("A client has begun the task %.6s… for %s", task.task_id, request.method)
     return task
-
-
-async def _give_up(task: ClientTask[Any]) -> None:
-    with finish_within(CANCEL_SECONDS), suppress(MCPError):
-        await task.cancel()
 
 
 def _require_tasks(session: ServerSession, request: ElicitRequest | CreateMessageRequest) -> None:

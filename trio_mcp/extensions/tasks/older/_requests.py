@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import attrs
 
@@ -29,7 +29,8 @@ from trio_mcp.types import (
     GetTaskResult,
 )
 from trio_mcp.types import CreateTaskResult as OlderCreateTaskResult
-from trio_mcp.types._revisions import KNOWN_REVISIONS
+
+from ._words import REVISION
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT", bound="Result")
-
-_REVISION: Final = next(each for each in KNOWN_REVISIONS if each.has_tasks)
-# The one whose core has tasks: there is no other.
 
 
 class SendFn(Protocol):
@@ -124,7 +122,7 @@ def read_created(answer: JsonObject) -> CreateTaskResult:
 
     """
     try:
-        read = decode(OlderCreateTaskResult, answer, _REVISION, where="result")
+        read = decode(OlderCreateTaskResult, answer, REVISION, where="result")
     except DecodeError as exc:
         raise InvalidResponse(f"tools/call: the server's answer is invalid: {exc}") from exc
     return CreateTaskResult(**_members(read.task), meta=read.meta)

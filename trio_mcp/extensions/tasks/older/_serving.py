@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from trio_mcp._codec import excerpt
+from trio_mcp._rpc._answer import INTERNAL_ERROR_TEXT
 from trio_mcp.errors import MCPError
 from trio_mcp.extensions.tasks._work import Work
 from trio_mcp.extensions.tasks.stores._store import ListingTaskStore
@@ -119,7 +120,7 @@ async def call_tool(
     except Exception:
         # Of the tool it would be a result, and there is none: the tool has not begun.
         logger.exception("A task could not be stored")
-        raise MCPError(INTERNAL_ERROR, "Internal server error") from None
+        raise MCPError(INTERNAL_ERROR, INTERNAL_ERROR_TEXT) from None
     run.nursery.start_soon(tell_status, run, ctx, task, name="status of a task")
     return CreateTaskResult(task=task.to_task(), meta=related_to(task.task_id))
 

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from trio_mcp.extensions.tasks.stores._stored import StoredTask
     from trio_mcp.types import JsonObject, Task
 
-VERSIONS: Final = frozenset(each.version for each in KNOWN_REVISIONS if each.has_tasks)
-"""The revisions whose core has tasks."""
+REVISION: Final = next(each for each in KNOWN_REVISIONS if each.has_tasks)
+"""The one whose core has tasks: there is no other."""
+
+VERSIONS: Final = frozenset((REVISION.version,))
+"""Its name, as those are given of which there may be several."""
 
 PAGE: Final = 100
 """Tasks that are listed at a time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,8 @@ OVER: Final = frozenset({"completed", "failed", "cancelled"})
 POLLS: Final = 3
 """For how many intervals a client may be about to ask for a task that is over: it asks once in
 each, and a request may take its time, or fail."""
+
+_ID_BYTES: Final = 24
 
 
 @attrs.frozen(kw_only=True)
@@ -207,6 +210,19 @@ def _first_text(result: JsonObject | None) -> str:
     content: list[Any] = (result or {}).get("content") or []
     texts = (each["text"] for each in content if each.get("type") == "text")
     return excerpt(next(texts, "")) or "The tool failed"
+
+
+def new_task(owner: str | None, *, now: float, ttl: float, poll_interval: float) -> StoredTask:
+    """Make a task that has just begun; see `StoredTask` for what is said of it."""
+    return StoredTask(
+        # Whoever knows it may use it, where nobody says who asks.
+        task_id=secrets.token_urlsafe(_ID_BYTES),
+        owner=owner,
+        created_at=now,
+        updated_at=now,
+        ttl=ttl,
+        poll_interval=poll_interval,
+    )
 
 
 def _iso(seconds: float) -> str:
